@@ -1,0 +1,35 @@
+"""What can go wrong, said in one line; each kind has its own exit code."""
+
+from __future__ import annotations
+
+
+class RemanenceError(Exception):
+    """An error whose message is one line that tells the user what to do about it."""
+
+    exit_code = 1
+
+
+class SettingsError(RemanenceError):
+    """Something chosen is unknown, of the wrong type, or does not fit the rest."""
+
+    exit_code = 2
+
+
+class DataError(RemanenceError):
+    """Data are missing, truncated, or not what they claim to be."""
+
+    exit_code = 3
+
+
+class FolderError(RemanenceError):
+    """A folder or file cannot be written, or belongs to another experiment."""
+
+    exit_code = 4
+
+
+class Interrupted(RemanenceError):
+    """The user or the system asked to stop; everything learned so far is saved."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number

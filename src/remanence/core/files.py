@@ -1,0 +1,83 @@
+"""Files that are either whole or not there: written beside, synced, and renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from remanence.core.errors import FolderError
+
+
+def write(path: Path, content: bytes | str) -> None:
+    """Put `content` at `path`; a crash at any moment leaves the old file or the new one."""
+    data = content.encode() if isinstance(content, str) else content
+    beside: str | None = None
+    try:
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        if beside is not None:
+            Path(beside).unlink(missing_ok=True)
+        raise cannot_write(path, error) from None
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents, or say in one line why it cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process; a second process is refused, and a kill frees it.
+
+    Nobody else can be writing here, so the unfinished files that a kill left behind are removed.
+    """
+    path = folder / "lock"
+    try:
+        file = path.open("w")
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise FolderError(
+                f"another process is running in {folder}: wait for it, or choose another folder"
+            ) from None
+        for unfinished in folder.rglob(".*.part"):
+            unfinished.unlink(missing_ok=True)
+        yield
+
+
+def cannot_write(path: Path, error: OSError) -> FolderError:
+    """The one line that a failed write comes to."""
+    return FolderError(
+        f"cannot write {path}: {error.strerror or error}; free some space or choose another folder"
+    )
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,30 @@
+"""What a run computes on: device, precision and threads."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from remanence.core.errors import SettingsError
+from remanence.core.settings import AtLeastOne, Settings, settings
+
+
+@settings
+class Machine(Settings):
+    """What to compute on; part of the experiment, because each choice gives other last bits."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    threads: AtLeastOne | None = None
+
+    def prepare(self) -> torch.device:
+        """Set torch up so that the same seed on the same machine gives the same bits."""
+        has_cuda = torch.cuda.is_available()
+        if self.device == "cuda" and not has_cuda:
+            raise SettingsError("machine.device: no CUDA device is here; choose cpu or auto")
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.benchmark = False
+        return torch.device("cuda" if has_cuda and self.device != "cpu" else "cpu")

@@ -1,0 +1,19 @@
+"""What the engine tells whoever watches; by itself it is silent."""
+
+from __future__ import annotations
+
+
+class Progress:
+    """Watches a run. Each moment does nothing unless a subclass shows it."""
+
+    def planned(self, steps: int) -> None:
+        """The run takes this many steps of gradient descent in all."""
+
+    def doing(self, what: str) -> None:
+        """From now on the run is busy with this."""
+
+    def stepped(self, steps: int = 1) -> None:
+        """So many more of the planned steps are done (or need not be done again)."""
+
+    def said(self, line: str) -> None:
+        """Something worth a line of its own."""

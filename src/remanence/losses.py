@@ -1,0 +1,27 @@
+"""Loss terms, each a function of tensors; means are over the batch unless said."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def cosine_distance(features: Tensor, old_features: Tensor) -> Tensor:
+    """Less-forget: mean of 1 - cos(x, x_old)."""
+    return (1 - F.cosine_similarity(features, old_features)).mean()
+
+
+def margin_ranking(
+    scores: Tensor, labels: Tensor, old_classes: int, margin: float, rivals: int
+) -> Tensor:
+    """Old images should score their own class above the `rivals` best new classes by a margin.
+
+    Mean of max(0, margin - own + rival) over old images and rivals; zero without old images.
+    """
+    old = labels < old_classes
+    if not bool(old.any()):
+        return scores.new_zeros(())
+    own = scores[old].gather(1, labels[old, None])
+    new_scores = scores[old, old_classes:]
+    best_new = new_scores.topk(min(rivals, new_scores.shape[1]), dim=1).values
+    return F.relu(margin - own + best_new).mean()

@@ -1,0 +1,61 @@
+"""What a run says about itself: one record for each increment. Needs no torch.
+
+A record holds counts, not rates: every metric can be computed from it, and none is rounded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from remanence.core.errors import FolderError
+
+
+@dataclass(frozen=True)
+class Record:
+    """One increment: the classes known after it, and what each reading gets right.
+
+    group_sizes: how many classes each increment up to this one brought.
+    tested: test images of each class known so far.
+    readings: for each way to read the network, how many of those are named rightly.
+    learned: numbers that the lenses settled on, say 'cnn+momentum.alpha'.
+    kept: how many exemplars there are, their bytes, and a hash of their pixels and labels.
+    """
+
+    increment: int
+    group_sizes: tuple[int, ...]
+    tested: tuple[int, ...]
+    readings: dict[str, tuple[int, ...]]
+    learned: dict[str, float] = field(default_factory=dict)
+    kept: dict[str, int | str] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """The record as one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_line(line: str) -> Record:
+        """The record that a line of JSON holds."""
+        tree = json.loads(line)
+        tree["group_sizes"] = tuple(tree["group_sizes"])
+        tree["tested"] = tuple(tree["tested"])
+        tree["readings"] = {name: tuple(counts) for name, counts in tree["readings"].items()}
+        return Record(**tree)
+
+
+def read_records(path: Path) -> list[Record]:
+    """All records of a file, in order."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [Record.from_line(line) for line in lines]
+    except OSError as error:
+        raise FolderError(f"cannot read {path}: {error.strerror}; is this a run folder?") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise FolderError(f"{path} is damaged ({error}); run the experiment again") from None
+
+
+def as_text(records: Iterable[Record]) -> str:
+    """The content of a records file."""
+    return "".join(record.line() + "\n" for record in records)

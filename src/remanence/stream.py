@@ -1,0 +1,148 @@
+"""The stream of increments: which classes arrive when, and their images.
+
+From here on a label is the position of a class in the order; names come back only in reports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Annotated
+
+import numpy as np
+import torch
+from pydantic import BeforeValidator
+
+from remanence.core.errors import SettingsError
+from remanence.core.settings import AtLeastOne, AtLeastZero, Counts, Settings, nearest, settings
+from remanence.data.base import Images, Splits
+
+
+def _as_order(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@settings
+class StreamPlan(Settings):
+    """Which classes arrive when.
+
+    order: a named order (icarl1993, lucir1993, ...), natural, random:SEED, or a list of classes.
+    base, increment: classes in the first increment and in each later one (the last may be smaller).
+    sizes: all the sizes, base first, where they are not equal; replaces base and increment.
+    """
+
+    order: Annotated[str | tuple[AtLeastZero, ...], BeforeValidator(_as_order)] | None = None
+    base: AtLeastOne | None = None
+    increment: AtLeastOne | None = None
+    sizes: Counts = ()
+
+
+@dataclass(frozen=True)
+class Increment:
+    """The classes that arrive together, `first_class` up to `classes`, and their images."""
+
+    number: int
+    first_class: int
+    classes: int
+    train: Images
+    test: Images
+
+
+@dataclass(frozen=True)
+class Stream:
+    """All increments, and what the labels mean."""
+
+    increments: tuple[Increment, ...]
+    class_names: tuple[str, ...]
+    order_hash: str
+
+
+@cache
+def named_orders() -> dict[str, list[int]]:
+    """The published class orders by name."""
+    text = resources.files("remanence").joinpath("orders.json").read_text(encoding="utf-8")
+    return {name: entry["order"] for name, entry in json.loads(text).items()}
+
+
+def order_hash(order: Sequence[int]) -> str:
+    """Twelve characters that tell one class order from another ("seed 1993" names three)."""
+    return hashlib.sha256(",".join(map(str, order)).encode()).hexdigest()[:12]
+
+
+def class_order(order: str | Sequence[int], classes: int) -> list[int]:
+    """The class ids in the order in which they are learned."""
+    if isinstance(order, str):
+        ids = _order_by_name(order, classes)
+    else:
+        ids = list(order)
+    for class_id, times in Counter(ids).items():
+        if times > 1:
+            raise SettingsError(f"stream.order: class {class_id} is seen twice; name each once")
+        if class_id >= classes:
+            raise SettingsError(
+                f"stream.order: there is no class {class_id}; the data have 0 to {classes - 1}"
+            )
+    return ids
+
+
+def _order_by_name(name: str, classes: int) -> list[int]:
+    if name == "natural":
+        return list(range(classes))
+    if name.startswith("random:") and name.removeprefix("random:").isdigit():
+        seed = int(name.removeprefix("random:"))
+        return [int(i) for i in np.random.default_rng(seed).permutation(classes)]
+    orders = named_orders()
+    if name not in orders:
+        known = [*orders, "natural", "random:SEED"]
+        raise SettingsError(f"stream.order: no order is called '{name}'{nearest(name, known)}")
+    return orders[name]
+
+
+def group_sizes(plan: StreamPlan, classes: int) -> list[int]:
+    """How many classes each increment brings."""
+    if plan.sizes:
+        if sum(plan.sizes) > classes:
+            raise SettingsError(
+                f"stream.sizes: they add up to {sum(plan.sizes)}, but there are {classes} classes"
+            )
+        return list(plan.sizes)
+    assert plan.base is not None and plan.increment is not None, "filled from the data"
+    if plan.base > classes:
+        raise SettingsError(f"stream.base: {plan.base} is more than all {classes} classes")
+    later = range(plan.base, classes, plan.increment)
+    return [plan.base, *(min(plan.increment, classes - start) for start in later)]
+
+
+def make_stream(splits: Splits, plan: StreamPlan) -> Stream:
+    """Cut a source into increments and re-label its images by their place in the order."""
+    assert plan.order is not None, "filled from the data"
+    order = class_order(plan.order, len(splits.class_names))
+    increments, first = [], 0
+    for number, size in enumerate(group_sizes(plan, len(order))):
+        last = first + size
+        position = torch.full((len(splits.class_names),), -1)
+        position[torch.tensor(order[first:last])] = torch.arange(first, last)
+        train, test = (_relabelled(images, position) for images in (splits.train, splits.test))
+        _check_not_empty(train, range(first, last), [splits.class_names[c] for c in order])
+        increments.append(Increment(number, first, last, train, test))
+        first = last
+    names = tuple(splits.class_names[class_id] for class_id in order[:first])
+    return Stream(tuple(increments), names, order_hash(order))
+
+
+def _relabelled(images: Images, position: torch.Tensor) -> Images:
+    labels = position[images.labels]
+    kept = labels >= 0
+    return Images(images.pixels[kept], labels[kept])
+
+
+def _check_not_empty(images: Images, classes: range, names: Sequence[str]) -> None:
+    counts = torch.bincount(images.labels, minlength=classes.stop)
+    for label in classes:
+        if counts[label] == 0:
+            raise SettingsError(f"class '{names[label]}' has no training image: leave it out")
