@@ -76,10 +76,7 @@ def order_hash(order: Sequence[int]) -> str:
 
 def class_order(order: str | Sequence[int], classes: int) -> list[int]:
     """The class ids in the order in which they are learned."""
-    if isinstance(order, str):
-        ids = _order_by_name(order, classes)
-    else:
-        ids = list(order)
+    ids = _order_by_name(order, classes) if isinstance(order, str) else list(order)
     for class_id, times in Counter(ids).items():
         if times > 1:
             raise SettingsError(f"stream.order: class {class_id} is seen twice; name each once")
