@@ -1,4 +1,4 @@
-"""Exact nearest neighbours on unit vectors, in tiles: memory grows with N x K, never with N x N."""
+"""The best K of many candidates, exactly and in tiles: memory grows with N x K, never N x N."""
 
 from __future__ import annotations
 
@@ -10,26 +10,19 @@ from torch import Tensor
 TILE = 256
 
 
-def nearest(
-    queries: Tensor,
-    candidates: Tensor,
-    count: int,
-    allowed: Callable[[slice], Tensor],
-    farthest: bool = False,
+def best_in_tiles(
+    score: Callable[[slice], Tensor], queries: int, count: int
 ) -> tuple[Tensor, Tensor]:
-    """For each query the `count` most alike candidates, best first: positions and similarities.
+    """For each query the `count` candidates of highest score, best first: positions and scores.
 
-    `allowed(rows)` says for a slice of the queries which candidates each of them may have. With
-    `farthest` the least alike allowed candidates are found instead. A place for which there is
-    no allowed candidate has similarity -inf (+inf with `farthest`).
+    `score(rows)` gives the scores of all candidates for a slice of the queries; -inf forbids one.
+
+    >>> points = torch.tensor([[0.0], [1.0], [3.0]])
+    >>> best_in_tiles(lambda rows: -(points[rows] - points.T).abs(), 3, 2)[0].tolist()
+    [[0, 1], [1, 0], [2, 1]]
     """
-    sign = -1.0 if farthest else 1.0
-    positions = torch.empty(len(queries), count, dtype=torch.int64, device=queries.device)
-    similarity = torch.empty(len(queries), count, dtype=queries.dtype, device=queries.device)
-    for start in range(0, len(queries), TILE):
-        rows = slice(start, start + TILE)
-        scores = sign * (queries[rows] @ candidates.T)
-        scores.masked_fill_(~allowed(rows), -torch.inf)
-        best, where = scores.topk(count, dim=1)
-        positions[rows], similarity[rows] = where, sign * best
-    return positions, similarity
+    tiles = [
+        score(slice(start, min(start + TILE, queries))).topk(count, dim=1)
+        for start in range(0, queries, TILE)
+    ]
+    return torch.cat([tile.indices for tile in tiles]), torch.cat([tile.values for tile in tiles])

@@ -1,0 +1,1 @@
+"""Remanence: class-incremental learning in which the effect of the old data stays."""

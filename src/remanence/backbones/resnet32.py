@@ -1,0 +1,64 @@
+"""ResNet-32 for 32 x 32 images as LUCIR and DDE use it: no ReLU at the end, signed features."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from remanence.backbones.base import Backbone, Seen, Trunk, initialise
+from remanence.core.settings import settings
+
+BLOCKS_PER_STAGE = 5
+
+
+@settings
+class Resnet32(Backbone):
+    """Three stages of five blocks, 16, 32 and 64 channels, 1 x 1 convolutions as shortcuts."""
+
+    last_relu: bool = False
+
+    def build(self, channels: int) -> Trunk:
+        return _Resnet32(channels, self.last_relu)
+
+
+class _Block(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int, last_relu: bool) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Sequential()
+        if inputs != outputs:
+            convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+            self.shortcut = nn.Sequential(convolution, nn.BatchNorm2d(outputs))
+        self.last_relu = last_relu
+
+    def forward(self, images: Tensor) -> Tensor:
+        inside = F.relu(self.bn1(self.conv1(images)))
+        outside = self.bn2(self.conv2(inside)) + self.shortcut(images)
+        return F.relu(outside) if self.last_relu else outside
+
+
+class _Resnet32(Trunk):
+    def __init__(self, channels: int, last_relu: bool) -> None:
+        super().__init__()
+        self.width = 64
+        convolution = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
+        self.stem = nn.Sequential(convolution, nn.BatchNorm2d(16), nn.ReLU())
+        self.stage1 = _stage(16, 16, 1, True)
+        self.stage2 = _stage(16, 32, 2, True)
+        self.stage3 = _stage(32, 64, 2, last_relu)
+        initialise(self)
+
+    def forward(self, images: Tensor) -> Seen:
+        first = self.stage1(self.stem(images))
+        second = self.stage2(first)
+        third = self.stage3(second)
+        return Seen(third.mean((2, 3)), (first, second, third))
+
+
+def _stage(inputs: int, outputs: int, stride: int, last_relu: bool) -> nn.Sequential:
+    blocks = [_Block(inputs, outputs, stride, True)]
+    blocks += [_Block(outputs, outputs, 1, True) for _ in range(BLOCKS_PER_STAGE - 2)]
+    return nn.Sequential(*blocks, _Block(outputs, outputs, 1, last_relu))

@@ -1,0 +1,118 @@
+"""All that a run writes: the experiment as chosen, records, log, checkpoints, predictions.
+
+    experiment.json              as chosen and as resolved, and the version that ran it
+    records.jsonl                one line for each increment
+    log.jsonl                    what happened when; the only file with times in it
+    predictions/003.safetensors  the class every reading gave each test image
+    checkpoints/learner...       all that was learned up to the last finished increment
+    checkpoints/session...       where the current increment stands
+
+The learner's checkpoint is the truth: it holds the records too, and the other files are written
+from it, so that a crash between two writes leaves nothing that contradicts it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from remanence.core import archive, files
+from remanence.core.errors import FolderError
+from remanence.core.settings import differences
+from remanence.engine.learner import Learner
+from remanence.experiment import Experiment
+from remanence.records import Record, as_text
+
+
+class Diary:
+    """The run folder. Opening it on another experiment's folder is refused."""
+
+    def __init__(self, folder: Path, experiment: Experiment, recipe: str | None = None) -> None:
+        self.folder = folder
+        self.records: list[Record] = []
+        self._learner_file = folder / "checkpoints" / "learner.safetensors"
+        self._session_file = folder / "checkpoints" / "session.safetensors"
+        files.make_folder(folder / "checkpoints")
+        files.make_folder(folder / "predictions")
+        self._claim(experiment, recipe)
+
+    def _claim(self, experiment: Experiment, recipe: str | None) -> None:
+        path, resolved = self.folder / "experiment.json", experiment.resolved().tree()
+        if path.exists():
+            other = read_experiment(self.folder)["resolved"]
+            found = [f"{key} {old!r} -> {new!r}" for key, old, new in differences(other, resolved)]
+            if found:
+                raise FolderError(
+                    f"{self.folder} holds another experiment ({'; '.join(found)}); "
+                    "choose another folder with --out, or delete this one"
+                )
+            return
+        content = {
+            "remanence": version("remanence"),
+            "recipe": recipe,
+            "chosen": experiment.tree(),
+            "resolved": resolved,
+        }
+        files.write(path, json.dumps(content, indent=2) + "\n")
+
+    def resume(self, learner: Learner) -> int:
+        """Load what was learned; the number of increments that are finished."""
+        if not self._learner_file.exists():
+            return 0
+        state = archive.load(self._learner_file)
+        learner.load(state)
+        self.records = [Record.from_line(line) for line in state["records"]]
+        self._write_records()
+        return len(self.records)
+
+    def saved_session(self, increment: int) -> dict[str, Any] | None:
+        """Where the session of this increment stood when it was cut, if it was."""
+        if not self._session_file.exists():
+            return None
+        state = dict(archive.load(self._session_file))
+        return state if state["increment"] == increment else None
+
+    def save_session(self, state: Mapping[str, Any]) -> None:
+        """Remember where the current session stands."""
+        archive.save(self._session_file, dict(state))
+
+    def close_increment(
+        self, learner: Learner, record: Record, predictions: dict[str, Tensor]
+    ) -> None:
+        """The increment is learned: write it down, and forget where its session stood."""
+        named = {name: labels.short() for name, labels in predictions.items()}
+        archive.save(self.folder / "predictions" / f"{record.increment:03}.safetensors", named)
+        self.records.append(record)
+        lines = [one.line() for one in self.records]
+        archive.save(self._learner_file, learner.state() | {"records": lines})
+        self._write_records()
+        self._session_file.unlink(missing_ok=True)
+
+    def log(self, event: str, **facts: Any) -> None:
+        """Add a line to the log."""
+        line = {"time": round(time.time(), 2), "event": event, **facts}
+        try:
+            with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        except OSError as error:
+            raise files.cannot_write(self.folder / "log.jsonl", error) from None
+
+    def _write_records(self) -> None:
+        files.write(self.folder / "records.jsonl", as_text(self.records))
+
+
+def read_experiment(folder: Path) -> dict[str, Any]:
+    """What a run folder says of its experiment: recipe, chosen, resolved."""
+    path = folder / "experiment.json"
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise FolderError(f"{folder} is not a run folder: it has no experiment.json") from None
+    except (OSError, ValueError) as error:
+        raise FolderError(f"cannot read {path}: {error}") from None

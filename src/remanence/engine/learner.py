@@ -1,0 +1,87 @@
+"""All that is learned: the network, the lenses and the exemplars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from remanence.augment import augmentation
+from remanence.core import seeds
+from remanence.core.errors import SettingsError
+from remanence.data.base import Images
+from remanence.engine.readings import Lenses
+from remanence.experiment import Experiment
+from remanence.loader import Pool
+from remanence.network import Network
+from remanence.session import Session
+from remanence.stream import Increment
+
+
+class Learner:
+    """Meets increments, hands out sessions, and remembers."""
+
+    def __init__(
+        self, experiment: Experiment, like: Images, mean_image: torch.Tensor, device: torch.device
+    ) -> None:
+        assert experiment.backbone is not None and experiment.training.augmentation is not None
+        torch.manual_seed(seeds.derived(experiment.seed, "weights"))
+        trunk = experiment.backbone.build(like.pixels.shape[1])
+        head = experiment.method.head(trunk.width)
+        self.experiment = experiment
+        self.network = Network(trunk, head, experiment.machine.precision).to(device)
+        self.lenses = Lenses(experiment)
+        self.exemplars = like[torch.empty(0, dtype=torch.int64)]
+        self._augmentation = augmentation(experiment.training.augmentation)
+        self._mean_image = mean_image
+        self._device = device
+
+    def meet(self, increment: Increment) -> Session:
+        """Let the head grow by the increment's classes, and open its session."""
+        known = self.network.head.classes
+        if increment.first_class != known:
+            raise SettingsError(
+                f"increment {increment.number} starts at class {increment.first_class}, "
+                f"but {known} classes are known: a class can be met once, in order"
+            )
+        teacher = self.network.frozen() if known else None
+        pool = self.pool(increment.train.joined(self.exemplars), len(increment.train))
+        torch.manual_seed(seeds.derived(self.experiment.seed, increment.number, "rows"))
+        classes = range(known, increment.classes)
+        rows = self.experiment.method.rows(self.network, pool, classes)
+        self.network.head.grow(rows.to(self._device))
+        return Session(
+            increment=increment.number,
+            old_classes=known,
+            classes=increment.classes,
+            network=self.network,
+            teacher=teacher,
+            pool=pool,
+            keep=self.experiment.memory.share(increment.classes),
+            training=self.experiment.training,
+            seed=self.experiment.seed,
+        )
+
+    def pool(self, images: Images, new_count: int = 0) -> Pool:
+        """Images ready to be batched as this learner sees them."""
+        return Pool(images, new_count, self._augmentation, self._mean_image, self._device)
+
+    def close(self, session: Session) -> None:
+        """Choose what to keep, and let the lenses settle on it."""
+        places = self.experiment.method.remember(session)
+        self.exemplars = session.pool.images[places.cpu()]
+        self.lenses.settle(session, self.pool(self.exemplars))
+
+    def state(self) -> dict[str, Any]:
+        """All that must be saved between sessions."""
+        return {
+            "network": self.network.state_dict(),
+            "lenses": self.lenses.state(),
+            "exemplars": {"pixels": self.exemplars.pixels, "labels": self.exemplars.labels},
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue from what was saved."""
+        self.network.load_state_dict(state["network"])
+        self.lenses.load(state["lenses"], self._device)
+        self.exemplars = Images(state["exemplars"]["pixels"], state["exemplars"]["labels"])

@@ -1,0 +1,144 @@
+"""The whole algorithm: increments come, the learner meets each, trains, remembers, is read."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from remanence.core import files
+from remanence.core.errors import SettingsError
+from remanence.core.progress import Progress
+from remanence.data.base import Splits
+from remanence.engine.bases import SharedBase
+from remanence.engine.diary import Diary
+from remanence.engine.evaluate import evaluate
+from remanence.engine.fit import Fit
+from remanence.engine.keeper import Keeper
+from remanence.engine.learner import Learner
+from remanence.experiment import Experiment
+from remanence.records import Record
+from remanence.session import Session
+from remanence.stream import Increment, Stream, make_stream
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how a run is kept.
+
+    folder: the run folder. bases: where base increments are shared, if they are.
+    recipe: the name of the recipe it came from. save_every: seconds between checkpoints.
+    """
+
+    folder: Path
+    bases: Path | None = None
+    recipe: str | None = None
+    save_every: float = 60.0
+
+
+def run(experiment: Experiment, place: Place, progress: Progress | None = None) -> list[Record]:
+    """Run an experiment in a folder, from the start or from where an earlier run was cut."""
+    progress = progress or Progress()
+    device = experiment.machine.prepare()
+    progress.doing("reading the data")
+    splits = experiment.data.load()
+    resolved = experiment.resolved()
+    stream = make_stream(splits, resolved.stream)
+    check(resolved, stream.increments)
+    files.make_folder(place.folder)
+    with files.locked(place.folder):
+        diary = Diary(place.folder, experiment, place.recipe)
+        diary.log("started", **_surroundings(stream, splits, device))
+        learner = Learner(resolved, splits.train, splits.mean_image, device)
+        keeper = Keeper(diary.save_session, place.save_every)
+        base = None
+        if place.bases:
+            first = stream.increments[0]
+            base = SharedBase(place.bases, resolved, first, splits.fingerprint)
+        learn_all(learner, stream.increments, Course(diary, keeper, progress, base))
+        diary.log("finished")
+    return diary.records
+
+
+@dataclass(frozen=True)
+class Course:
+    """What accompanies a learner through its increments."""
+
+    diary: Diary
+    keeper: Keeper
+    progress: Progress
+    base: SharedBase | None = None
+
+
+def learn_all(learner: Learner, increments: Sequence[Increment], course: Course) -> None:
+    """Go through the increments that are not finished yet."""
+    finished = course.diary.resume(learner)
+    plan = planned_steps(learner.experiment, increments)
+    course.progress.planned(sum(plan))
+    course.progress.stepped(sum(plan[:finished]))
+    with course.keeper.listening():
+        for increment in increments[finished:]:
+            course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: learning")
+            session = learner.meet(increment)
+            if not _took_base(session, course, plan[0]):
+                fit = Fit(learner, session, course.diary, course.keeper, course.progress)
+                fit.run(course.diary.saved_session(increment.number))
+                if course.base and session.teacher is None:
+                    course.base.give(learner.network)
+            course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
+            learner.close(session)
+            known = increments[: increment.number + 1]
+            course.diary.close_increment(learner, *evaluate(learner, known))
+            course.keeper.stop_if_asked()
+
+
+def _took_base(session: Session, course: Course, steps: int) -> bool:
+    if session.teacher or not course.base or not course.base.take(session.network):
+        return False
+    course.progress.said("the base increment was trained before: taken from there")
+    course.progress.stepped(steps)
+    return True
+
+
+def check(experiment: Experiment, increments: Sequence[Increment]) -> None:
+    """Refuse before any work what could only fail later."""
+    wanted = experiment.memory.per_class if experiment.memory.total is None else 0
+    for increment in increments:
+        counts = torch.bincount(increment.train.labels)[increment.first_class :]
+        if wanted > int(counts.min()):
+            label = increment.first_class + int(counts.argmin())
+            raise SettingsError(
+                f"memory.per_class: {wanted} is more than the {int(counts.min())} training images "
+                f"of class {label} in the order; keep at most that many"
+            )
+    for effect in experiment.effects:
+        effect.check(increments)
+
+
+def planned_steps(experiment: Experiment, increments: Sequence[Increment]) -> list[int]:
+    """Steps of gradient descent that the main stage of each increment takes."""
+    training = experiment.training
+    assert training.batch is not None
+    plan = []
+    for increment in increments:
+        kept = experiment.memory.share(increment.classes) * increment.first_class
+        steps = math.ceil((len(increment.train) + kept) / training.batch)
+        plan.append(training.epochs_of(increment.number) * steps)
+    return plan
+
+
+def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[str, object]:
+    return {
+        "order": stream.order_hash,
+        "classes": stream.class_names,
+        "data": splits.fingerprint,
+        "device": str(device),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }

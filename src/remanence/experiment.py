@@ -1,0 +1,94 @@
+"""The root of the settings: all that is chosen, as one frozen tree."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from remanence.backbones.base import Backbone
+from remanence.core.choices import chain, chain_tree, choose, named
+from remanence.core.machine import Machine
+from remanence.core.settings import (
+    AtLeastZero,
+    Settings,
+    decode,
+    encode,
+    filled,
+    merged,
+    settings,
+)
+from remanence.data.base import Data
+from remanence.data.digits import Digits
+from remanence.effects.base import Effect
+from remanence.memory import Memory
+from remanence.methods.base import Method
+from remanence.methods.finetune import Finetune
+from remanence.schedule import Training
+from remanence.stream import StreamPlan
+
+CHOSEN_BY_NAME = ("data", "backbone", "method")
+
+
+@settings
+class Experiment(Settings):
+    """Everything that decides what a run does; what is None is filled by `resolved`.
+
+    >>> Experiment.of({"method": "lucir", "memory": {"per_class": 5}}).method.name
+    'lucir'
+    """
+
+    data: Annotated[Data, named("data")] = Digits()
+    stream: StreamPlan = StreamPlan()
+    backbone: Annotated[Backbone | None, named("backbones")] = None
+    method: Annotated[Method, named("methods")] = Finetune()
+    effects: Annotated[tuple[Effect, ...], chain("effects")] = ()
+    memory: Memory = Memory()
+    training: Training = Training()
+    machine: Machine = Machine()
+    seed: AtLeastZero = 1993
+
+    @classmethod
+    def of(cls, *trees: Mapping[str, Any]) -> Self:
+        """The experiment that trees of plain values describe, each laid over those before."""
+        tree: dict[str, Any] = {}
+        for one in trees:
+            tree = merged(tree, canonical(one))
+        return decode(cls, tree)
+
+    def tree(self) -> dict[str, Any]:
+        """The plain values, such that `of` gives the same experiment again."""
+        return dict(encode(self))
+
+    def resolved(self) -> Self:
+        """The same experiment with nothing left open: defaults are the method's for the data."""
+        data, method = self.data, self.method.resolved(self.data)
+        stream = StreamPlan(order=data.order, base=data.base, increment=data.increment)
+        training = filled(self.training, method.training(data))
+        training = filled(training, dataclasses.replace(training, base_epochs=training.epochs))
+        backbone = self.backbone or _default_backbone(method.backbone(data))
+        return dataclasses.replace(
+            self,
+            stream=filled(self.stream, stream),
+            backbone=backbone,
+            method=method,
+            training=training,
+        )
+
+
+def _default_backbone(name: str) -> Backbone:
+    """The backbone of this name with its default settings."""
+    backbone = choose("backbones", name)()
+    assert isinstance(backbone, Backbone)
+    return backbone
+
+
+def canonical(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree in which named choices and chains have the one form that can be laid over another."""
+    result = dict(tree)
+    for key in CHOSEN_BY_NAME:
+        if isinstance(result.get(key), str):
+            result[key] = {"name": result[key]}
+    if result.get("effects") is not None and not isinstance(result["effects"], tuple):
+        result["effects"] = chain_tree(result["effects"])
+    return result

@@ -1,0 +1,156 @@
+"""Classifier heads whose rows grow: one block of rows for each increment.
+
+Old rows are held by leaving their blocks out of the optimiser; nothing here freezes anything.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a head says: `scores` before its learned scale, `logits` after."""
+
+    logits: Tensor
+    scores: Tensor
+
+
+class Blocks(nn.ParameterList):
+    """One parameter for each increment; a fresh list loads as many as were saved."""
+
+    def whole(self) -> Tensor:
+        """All blocks as one tensor."""
+        return torch.cat(list(self))
+
+    def append_values(self, values: Tensor) -> None:
+        """Add a block with these values."""
+        self.append(nn.Parameter(values.clone()))
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        saved = sum(key.startswith(prefix) for key in state)
+        for index in range(len(self), saved):
+            self.append_values(torch.empty_like(state[f"{prefix}{index}"]))
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+class Head(nn.Module):
+    """Features to logits over all classes known so far."""
+
+    width: int
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """How many classes there are rows for."""
+
+    @abstractmethod
+    def fresh_rows(self, classes: int) -> Tensor:
+        """Random rows for new classes."""
+
+    @abstractmethod
+    def grow(self, rows: Tensor) -> None:
+        """Add a block of rows, one for each new class."""
+
+    @abstractmethod
+    def forward(self, features: Tensor) -> Verdict: ...
+
+    @abstractmethod
+    def along(self, features: Tensor, direction: Tensor) -> Tensor:
+        """The part of the logits that comes from the features' projection on a unit direction."""
+
+    @abstractmethod
+    def old_rows(self) -> Iterable[nn.Parameter]:
+        """The parameters of the classes that came before the last increment."""
+
+    @abstractmethod
+    def rows(self) -> Iterable[nn.Parameter]:
+        """The parameters that belong to single classes, those of all increments."""
+
+    def row_norm(self) -> float:
+        """The mean norm of the rows."""
+        return float(torch.cat([row.detach() for row in self.weights]).norm(dim=1).mean())
+
+    weights: Blocks
+
+
+class LinearHead(Head):
+    """logits = W x + b."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weights = Blocks()
+        self.biases = Blocks()
+
+    @property
+    def classes(self) -> int:
+        return sum(len(block) for block in self.weights)
+
+    def fresh_rows(self, classes: int) -> Tensor:
+        return _uniform(classes, self.width)
+
+    def grow(self, rows: Tensor) -> None:
+        bound = 1 / math.sqrt(self.width)
+        self.weights.append_values(rows)
+        self.biases.append_values(torch.empty(len(rows)).uniform_(-bound, bound).to(rows.device))
+
+    def forward(self, features: Tensor) -> Verdict:
+        logits = F.linear(features, self.weights.whole(), self.biases.whole())
+        return Verdict(logits, logits)
+
+    def along(self, features: Tensor, direction: Tensor) -> Tensor:
+        return torch.outer(features @ direction, self.weights.whole() @ direction)
+
+    def old_rows(self) -> Iterable[nn.Parameter]:
+        return [*self.weights[:-1], *self.biases[:-1]]
+
+    def rows(self) -> Iterable[nn.Parameter]:
+        return [*self.weights, *self.biases]
+
+
+class CosineHead(Head):
+    """logits = scale * cos(x, w), with one learned scale for all classes."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weights = Blocks()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    @property
+    def classes(self) -> int:
+        return sum(len(block) for block in self.weights)
+
+    def fresh_rows(self, classes: int) -> Tensor:
+        return _uniform(classes, self.width)
+
+    def grow(self, rows: Tensor) -> None:
+        self.weights.append_values(rows)
+
+    def forward(self, features: Tensor) -> Verdict:
+        scores = F.linear(F.normalize(features), F.normalize(self.weights.whole()))
+        return Verdict(self.scale * scores, scores)
+
+    def along(self, features: Tensor, direction: Tensor) -> Tensor:
+        share = F.normalize(features) @ direction
+        return self.scale * torch.outer(share, F.normalize(self.weights.whole()) @ direction)
+
+    def old_rows(self) -> Iterable[nn.Parameter]:
+        return list(self.weights[:-1])
+
+    def rows(self) -> Iterable[nn.Parameter]:
+        return list(self.weights)
+
+
+def _uniform(rows: int, width: int) -> Tensor:
+    bound = 1 / math.sqrt(width)
+    return torch.empty(rows, width).uniform_(-bound, bound)

@@ -1,0 +1,24 @@
+"""Plain training on what is there: the floor that every method must clear."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from remanence.core.settings import settings
+from remanence.effects.base import Effect
+from remanence.effects.nearest_mean import NearestMean
+from remanence.heads import CosineHead, Head, LinearHead
+from remanence.methods.base import Method
+
+
+@settings
+class Finetune(Method):
+    """Cross-entropy on new images and exemplars, and nothing against forgetting."""
+
+    head_kind: Literal["linear", "cosine"] = "linear"
+
+    def head(self, width: int) -> Head:
+        return CosineHead(width) if self.head_kind == "cosine" else LinearHead(width)
+
+    def rules(self) -> dict[str, tuple[Effect, ...]]:
+        return {"cnn": (), "nme": (NearestMean(),)}

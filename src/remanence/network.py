@@ -1,0 +1,82 @@
+"""A network is a trunk and a head; what it says about a batch is an `Output`."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from remanence.backbones.base import Trunk
+from remanence.heads import Head
+
+EVALUATION_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a network says about a batch.
+
+    features: pooled, raw. logits: what softmax takes. scores: logits before any learned scale.
+    maps: the trunk's stages, for methods that compare them.
+    """
+
+    features: Tensor
+    logits: Tensor
+    scores: Tensor
+    maps: tuple[Tensor, ...] = ()
+
+    def __getitem__(self, indices: Tensor | slice) -> Output:
+        maps = tuple(stage[indices] for stage in self.maps)
+        return Output(self.features[indices], self.logits[indices], self.scores[indices], maps)
+
+
+class Network(nn.Module):
+    """Images to outputs; the trunk may compute in bfloat16, the head never does."""
+
+    def __init__(self, trunk: Trunk, head: Head, precision: str = "float32") -> None:
+        super().__init__()
+        self.trunk = trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.head = head
+        self.precision = precision
+
+    def forward(self, images: Tensor) -> Output:
+        images = images.to(memory_format=torch.channels_last)
+        with torch.autocast(images.device.type, torch.bfloat16, self.precision == "bfloat16"):
+            seen = self.trunk(images)
+        features = seen.features.float()
+        verdict = self.head(features)
+        return Output(features, verdict.logits, verdict.scores, seen.maps)
+
+    def frozen(self) -> Network:
+        """A copy that never changes: the teacher of the next session."""
+        return copy.deepcopy(self).eval().requires_grad_(False)
+
+
+@contextlib.contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """For a while, the network is in eval mode and nothing is recorded for gradients."""
+    was_training = network.training
+    network.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        network.train(was_training)
+
+
+@contextlib.contextmanager
+def statistics_untouched(network: nn.Module) -> Iterator[None]:
+    """For a while, batch norm uses the batch but leaves its running statistics bit-identical."""
+    norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    tracked = [norm.track_running_stats for norm in norms]
+    for norm in norms:
+        norm.track_running_stats = False
+    try:
+        yield
+    finally:
+        for norm, was in zip(norms, tracked, strict=True):
+            norm.track_running_stats = was

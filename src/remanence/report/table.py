@@ -1,0 +1,36 @@
+"""The small table at the end of a run: three numbers for each row, over all its seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from remanence.metrics import Spread, Summary
+
+Row = tuple[str, Sequence[Summary]]
+
+
+def summary_table(rows: Sequence[Row]) -> Table:
+    """A row for each label: average accuracy, last accuracy and forgetting, mean ± std (n)."""
+    caption = "percent: mean ± standard deviation (seeds)"
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, caption=caption)
+    table.add_column("")
+    for heading in ("average accuracy", "last accuracy", "forgetting"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for label, summaries in rows:
+        table.add_row(
+            Text(label),
+            _cell([summary.average_accuracy for summary in summaries]),
+            _cell([summary.last_accuracy for summary in summaries]),
+            _cell([summary.forgetting for summary in summaries]),
+        )
+    return table
+
+
+def _cell(values: Sequence[float | None]) -> str:
+    measured = [value for value in values if value is not None and not math.isnan(value)]
+    return str(Spread.of(measured)) if measured else "-"

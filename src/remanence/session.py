@@ -1,0 +1,33 @@
+"""A session: the time in which one increment is learned, and the view of it that methods get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from remanence.loader import Pool
+from remanence.network import Network
+from remanence.schedule import Training
+
+
+@dataclass(frozen=True)
+class Session:
+    """What methods and effects may know while one increment is learned; they change none of it.
+
+    network: the one that learns, with rows for all classes. teacher: as it was before, frozen.
+    pool: the new images, then the exemplars. keep: how many images each class may leave behind.
+    """
+
+    increment: int
+    old_classes: int
+    classes: int
+    network: Network
+    teacher: Network | None
+    pool: Pool
+    keep: int
+    training: Training
+    seed: int
+
+    @property
+    def new_classes(self) -> int:
+        """How many classes arrive."""
+        return self.classes - self.old_classes
