@@ -51,7 +51,8 @@ class StoredArray:
         """The table of bytes that it claims to be, read-only; a ValueError if it is none."""
         match self._state:
             case (int(), (int(rows), int(columns)), _StoredType(is_uint8=True), by_column, raw):
-                if isinstance(raw, bytes) and min(rows, columns) >= 0:
+                whole = isinstance(raw, bytes) and len(raw) == rows * columns
+                if whole and min(rows, columns) >= 0:
                     order: Any = "F" if by_column else "C"
                     return np.frombuffer(raw, np.uint8).reshape(rows, columns, order=order)
         raise ValueError("not a table of bytes")
