@@ -52,7 +52,7 @@ def read_records(path: Path) -> list[Record]:
         return [Record.from_line(line) for line in lines]
     except OSError as error:
         raise FolderError(f"cannot read {path}: {error.strerror}; is this a run folder?") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FolderError(f"{path} is damaged ({error}); run the experiment again") from None
 
 

@@ -1,4 +1,4 @@
-"""A small set in each packing of CIFAR-100: of each class two training images and one for testing."""
+"""A small set in each packing of CIFAR-100: of each class two training images, one for testing."""
 
 import io
 import pickle

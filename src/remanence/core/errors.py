@@ -32,4 +32,8 @@ class Interrupted(RemanenceError):
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
+        self.signal_number = signal_number
         self.exit_code = 128 + signal_number
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str, int]]:
+        return Interrupted, (str(self), self.signal_number)

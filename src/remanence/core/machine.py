@@ -26,6 +26,6 @@ class Machine(Settings):
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = False
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         torch.backends.cudnn.benchmark = False
         return torch.device("cuda" if has_cuda and self.device != "cpu" else "cpu")

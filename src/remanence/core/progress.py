@@ -1,13 +1,13 @@
-"""What the engine tells whoever watches; by itself it is silent."""
+"""What long work tells whoever watches; by itself it is silent."""
 
 from __future__ import annotations
 
 
 class Progress:
-    """Watches a run. Each moment does nothing unless a subclass shows it."""
+    """Watches a run or a download. Each moment does nothing unless a subclass shows it."""
 
     def planned(self, steps: int) -> None:
-        """The run takes this many steps of gradient descent in all."""
+        """The work takes so many steps in all: of gradient descent, or MiB of a download."""
 
     def doing(self, what: str) -> None:
         """From now on the run is busy with this."""

@@ -80,7 +80,7 @@ class _Encoded:
         return text.encode("latin1")
 
     def __setstate__(self, state: Any) -> None:
-        raise pickle.UnpicklingError("bytes have no state")
+        """Nothing: the bytes that were made know no such call."""
 
 
 _ADMITTED = {

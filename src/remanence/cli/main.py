@@ -1,0 +1,75 @@
+"""The command line: words to calls. Nothing heavy is imported before a command is chosen."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "demo": "compare finetune, LUCIR and LUCIR+DDE on the embedded digits, in two minutes",
+    "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
+    "list": "what there is: methods, effects, data, backbones, recipes, orders",
+    "explain": "all settings of a run or recipe, and which of them differ from the recipe",
+    "download": "fetch a data set and check it",
+}
+
+EXIT_CODES = """\
+exit codes: 0 done, 1 failed, 2 wrong settings or words, 3 data missing or damaged,
+4 a folder or file cannot be used, 130 and 143 stopped by a signal with everything saved"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command that the words name; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="remanence",
+        description="Class-incremental learning in which the effect of the old data stays.",
+        epilog=f"start with: remanence demo\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and stop")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, help_line in COMMANDS.items():
+        module = import_module(f"remanence.cli.{name}")
+        command = commands.add_parser(
+            name,
+            help=help_line,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(call=module.call)
+    args = parser.parse_args(words)
+    if args.version:
+        from importlib.metadata import version
+
+        print(version("remanence"))
+        return 0
+    if args.command is None:
+        parser.print_help()
+        return 2
+    return _call(args)
+
+
+def _call(args: argparse.Namespace) -> int:
+    from remanence.core.errors import RemanenceError
+
+    try:
+        args.call(args)
+        sys.stdout.flush()
+    except RemanenceError as error:
+        print(f"remanence: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("remanence: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
