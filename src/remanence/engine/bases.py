@@ -6,9 +6,11 @@ import hashlib
 import json
 from pathlib import Path
 
+import torch
+
 from remanence.core import archive, files
 from remanence.core.settings import encode
-from remanence.experiment import Experiment
+from remanence.engine.learner import Learner
 from remanence.network import Network
 from remanence.stream import Increment
 
@@ -18,8 +20,9 @@ FORMAT = 1
 class SharedBase:
     """The trained base network of one experiment, in a store that many runs look into."""
 
-    def __init__(self, store: Path, experiment: Experiment, base: Increment, data: str) -> None:
-        key = json.dumps(_signature(experiment, base, data), sort_keys=True)
+    def __init__(self, store: Path, learner: Learner, base: Increment, data: str) -> None:
+        experiment = learner.experiment
+        key = json.dumps(_signature(learner, base, data), sort_keys=True)
         digest = hashlib.blake2b(key.encode(), digest_size=10).hexdigest()
         self._file = store / f"{digest}.safetensors"
         self._usable = not any(effect.shapes_base for effect in experiment.effects)
@@ -38,7 +41,8 @@ class SharedBase:
             archive.save(self._file, {"network": network.state_dict()})
 
 
-def _signature(experiment: Experiment, base: Increment, data: str) -> dict[str, object]:
+def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object]:
+    experiment, network = learner.experiment, learner.network
     training = encode(experiment.training)
     training["epochs"] = training.pop("base_epochs")
     return {
@@ -49,6 +53,8 @@ def _signature(experiment: Experiment, base: Increment, data: str) -> dict[str, 
         "backbone": encode(experiment.backbone),
         "method": experiment.method.base_signature(),
         "training": training,
-        "machine": encode(experiment.machine),
+        "machine": encode(experiment.machine) | {"device": str(next(network.parameters()).device)},
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
         "seed": experiment.seed,
     }

@@ -48,7 +48,7 @@ def run(experiment: Experiment, place: Place, progress: Progress | None = None) 
     splits = experiment.data.load()
     resolved = experiment.resolved()
     stream = make_stream(splits, resolved.stream)
-    check(resolved, stream.increments)
+    check(resolved, stream)
     files.make_folder(place.folder)
     with files.locked(place.folder):
         diary = Diary(place.folder, experiment, place.recipe)
@@ -58,7 +58,7 @@ def run(experiment: Experiment, place: Place, progress: Progress | None = None) 
         base = None
         if place.bases:
             first = stream.increments[0]
-            base = SharedBase(place.bases, resolved, first, splits.fingerprint)
+            base = SharedBase(place.bases, learner, first, splits.fingerprint)
         learn_all(learner, stream.increments, Course(diary, keeper, progress, base))
         diary.log("finished")
     return diary.records
@@ -104,19 +104,20 @@ def _took_base(session: Session, course: Course, steps: int) -> bool:
     return True
 
 
-def check(experiment: Experiment, increments: Sequence[Increment]) -> None:
+def check(experiment: Experiment, stream: Stream) -> None:
     """Refuse before any work what could only fail later."""
     wanted = experiment.memory.per_class if experiment.memory.total is None else 0
-    for increment in increments:
+    for increment in stream.increments:
         counts = torch.bincount(increment.train.labels)[increment.first_class :]
-        if wanted > int(counts.min()):
-            label = increment.first_class + int(counts.argmin())
+        there_are = int(counts.min())
+        if wanted > there_are:
+            name = stream.class_names[increment.first_class + int(counts.argmin())]
             raise SettingsError(
-                f"memory.per_class: {wanted} is more than the {int(counts.min())} training images "
-                f"of class {label} in the order; keep at most that many"
+                f"memory.per_class: {wanted} are to be kept, but class '{name}' has only "
+                f"{there_are} training images; keep at most that many"
             )
     for effect in experiment.effects:
-        effect.check(increments)
+        effect.check(stream.increments)
 
 
 def planned_steps(experiment: Experiment, increments: Sequence[Increment]) -> list[int]:
