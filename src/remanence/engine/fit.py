@@ -22,6 +22,15 @@ from remanence.network import Network
 from remanence.session import Session
 
 
+@dataclasses.dataclass(frozen=True)
+class Course:
+    """What accompanies a learner through its increments."""
+
+    diary: Diary
+    keeper: Keeper
+    progress: Progress
+
+
 @dataclasses.dataclass
 class Position:
     """The next step to take: stage, epoch and batch, all from 0."""
@@ -34,20 +43,11 @@ class Position:
 class Fit:
     """Runs the stages of a session, from the start or from where a saved one stood."""
 
-    def __init__(
-        self,
-        learner: Learner,
-        session: Session,
-        diary: Diary,
-        keeper: Keeper,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, learner: Learner, session: Session, course: Course) -> None:
         self.method: Method = learner.experiment.method
         self.learner = learner
         self.session = session
-        self.diary = diary
-        self.keeper = keeper
-        self.progress = progress
+        self.course = course
         self.position = Position()
 
     def run(self, saved: Mapping[str, Any] | None) -> None:
@@ -103,9 +103,9 @@ class Fit:
             torch.manual_seed(seeds.derived(epoch.seed, *epoch.purpose, self.position.batch))
             total += self._step(batch, optimiser)
             self.position.batch += 1
-            self.progress.stepped()
-            self.keeper.step_done(lambda: self._state(optimiser, epoch.members))
-        self.diary.log(
+            self.course.progress.stepped()
+            self.course.keeper.step_done(lambda: self._state(optimiser, epoch.members))
+        self.course.diary.log(
             "epoch",
             increment=self.session.increment,
             stage=stage.name,

@@ -17,12 +17,11 @@ from remanence.data.base import Splits
 from remanence.engine.bases import SharedBase
 from remanence.engine.diary import Diary
 from remanence.engine.evaluate import evaluate
-from remanence.engine.fit import Fit
+from remanence.engine.fit import Course, Fit
 from remanence.engine.keeper import Keeper
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
 from remanence.records import Record
-from remanence.session import Session
 from remanence.stream import Increment, Stream, make_stream
 
 
@@ -59,22 +58,14 @@ def run(experiment: Experiment, place: Place, progress: Progress | None = None) 
         if place.bases:
             first = stream.increments[0]
             base = SharedBase(place.bases, learner, first, splits.fingerprint)
-        learn_all(learner, stream.increments, Course(diary, keeper, progress, base))
+        learn_all(learner, stream.increments, Course(diary, keeper, progress), base)
         diary.log("finished")
     return diary.records
 
 
-@dataclass(frozen=True)
-class Course:
-    """What accompanies a learner through its increments."""
-
-    diary: Diary
-    keeper: Keeper
-    progress: Progress
-    base: SharedBase | None = None
-
-
-def learn_all(learner: Learner, increments: Sequence[Increment], course: Course) -> None:
+def learn_all(
+    learner: Learner, increments: Sequence[Increment], course: Course, base: SharedBase | None
+) -> None:
     """Go through the increments that are not finished yet."""
     finished = course.diary.resume(learner)
     plan = planned_steps(learner.experiment, increments)
@@ -84,24 +75,18 @@ def learn_all(learner: Learner, increments: Sequence[Increment], course: Course)
         for increment in increments[finished:]:
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: learning")
             session = learner.meet(increment)
-            if not _took_base(session, course, plan[0]):
-                fit = Fit(learner, session, course.diary, course.keeper, course.progress)
-                fit.run(course.diary.saved_session(increment.number))
-                if course.base and session.teacher is None:
-                    course.base.give(learner.network)
+            if base and session.teacher is None and base.take(learner.network):
+                course.progress.said("the base increment was trained before: taken from there")
+                course.progress.stepped(plan[0])
+            else:
+                Fit(learner, session, course).run(course.diary.saved_session(increment.number))
+                if base and session.teacher is None:
+                    base.give(learner.network)
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
             learner.close(session)
             known = increments[: increment.number + 1]
             course.diary.close_increment(learner, *evaluate(learner, known))
             course.keeper.stop_if_asked()
-
-
-def _took_base(session: Session, course: Course, steps: int) -> bool:
-    if session.teacher or not course.base or not course.base.take(session.network):
-        return False
-    course.progress.said("the base increment was trained before: taken from there")
-    course.progress.stepped(steps)
-    return True
 
 
 def check(experiment: Experiment, stream: Stream) -> None:
