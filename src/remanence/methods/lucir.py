@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from remanence.core.settings import AtLeastOne, AtLeastZero, NotNegative, Positive, settings
-from remanence.data.base import Data, Scale
+from remanence.data.base import Data
 from remanence.effects.base import Effect
 from remanence.effects.nearest_mean import NearestMean
 from remanence.heads import CosineHead, Head
@@ -22,16 +22,12 @@ from remanence.methods.base import Method, Stage
 from remanence.network import Network, Output
 from remanence.session import Session
 
-# As published; on the digits chosen for LUCIR itself among 0.5, 1, 2 and 5, at 5 images per class,
-# on class orders and a split of the training images that nothing else uses.
-LESS_FORGET: dict[Scale, float] = {"digits": 1.0, "cifar": 5.0, "imagenet": 10.0}
-
 
 @settings
 class Lucir(Method):
     """Learning a Unified Classifier Incrementally via Rebalancing.
 
-    less_forget: weight of the distillation (5 on CIFAR, 10 on ImageNet, 1 on the digits), times
+    less_forget: weight of the distillation (published: 5 on CIFAR, 10 on ImageNet; else 5), times
         sqrt(old classes / new classes) if adaptive.
     ranking, margin, rivals: weight and margin of the ranking loss, and how many new classes an
         old image is compared with.
@@ -58,7 +54,7 @@ class Lucir(Method):
     def resolved(self, data: Data) -> Self:
         if self.less_forget is not None:
             return self
-        return dataclasses.replace(self, less_forget=LESS_FORGET[data.scale])
+        return dataclasses.replace(self, less_forget=10.0 if data.scale == "imagenet" else 5.0)
 
     def base_signature(self) -> dict[str, Any]:
         return {"head": "cosine", "loss": "cross-entropy"}

@@ -1,0 +1,154 @@
+"""Runs of a third of a second: every method, under every chain of effects, with and without memory.
+
+The folders are asked what there is, so that a new method or effect is tested the day it appears.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch import Tensor
+
+from remanence.core import choices
+from remanence.core.progress import Progress
+from remanence.engine.run import Place, run
+from remanence.experiment import Experiment
+from remanence.loader import Batch
+from remanence.methods.base import Method
+from remanence.network import Output
+from remanence.records import Record
+from remanence.session import Session
+
+KEEP = (0, 2)
+SHORT = {
+    "data": "digits",
+    "backbone": {"name": "convnet", "width": 16},
+    "stream": {"sizes": [3, 2, 2]},
+    "training": {"epochs": 2, "batch": 64},
+    "machine": {"device": "cpu", "threads": 1},
+}
+METHODS = choices.names("methods")
+CHAINS = ["", *choices.names("effects"), "colliding,momentum"]
+OFFICIAL = {"source": "fresh", "graph": "epoch", "batchnorm": "shared"}
+THROUGH = {"source": "through", "batchnorm": "isolated", "pick": "rand", "weights": "variant2"}
+GATHERING = {"base_direction": "accumulate", "through_finetune": True, "constrained": True}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One experiment, by what is chosen beside `SHORT`; two with equal choices are one."""
+
+    name: str
+    chosen: str
+
+    @staticmethod
+    def of(name: str, **chosen: Any) -> Case:
+        return Case(name, json.dumps(chosen))
+
+    @property
+    def experiment(self) -> Experiment:
+        return Experiment.of(SHORT, json.loads(self.chosen))
+
+    @property
+    def keep(self) -> int:
+        return self.experiment.memory.per_class
+
+
+def case(method: str, chain: str, keep: int) -> Case:
+    """A method with default settings under a chain of effects with default settings."""
+    name = f"{method}-{chain or 'bare'}-r{keep}"
+    return Case.of(name, method=method, effects=chain, memory={"per_class": keep})
+
+
+PLAIN = [case(method, chain, keep) for method in METHODS for chain in CHAINS for keep in KEEP]
+OTHER_WAYS = [
+    Case.of(
+        "official",
+        method="lucir",
+        effects={"colliding": OFFICIAL, "momentum": {}},
+        memory={"per_class": 2},
+    ),
+    Case.of("through", method="finetune", effects={"colliding": THROUGH}, memory={"total": 12}),
+    Case.of(
+        "two stages",
+        method={"name": "lucir", "finetune_epochs": 2},
+        effects={"colliding": {}, "momentum": GATHERING},
+        memory={"per_class": 2},
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of gradient descent, as a method's `preserve` sees it."""
+
+    increment: int
+    epoch: tuple[str | int, ...]
+    indices: Tensor
+    images: Tensor
+    raw: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run: what it wrote, and each step that `preserve` was asked about."""
+
+    folder: Path
+    records: list[Record]
+    steps: list[Step] = field(default_factory=list)
+
+
+def watched_run(experiment: Experiment, folder: Path) -> Trained:
+    """Run, and note what `preserve` gets at every step."""
+    steps: list[Step] = []
+    preserve = type(experiment.method).preserve
+
+    def noted(
+        method: Method, out: Output, old: Output, batch: Batch, session: Session
+    ) -> dict[str, Tensor]:
+        raw = tuple(part.detach().clone() for each in (out, old) for part in _parts(each))
+        where = (session.increment, batch.epoch.purpose)
+        steps.append(Step(*where, batch.indices.clone(), batch.images.clone(), raw))
+        return preserve(method, out, old, batch, session)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(experiment.method), "preserve", noted)
+        return Trained(folder, run(experiment, Place(folder)), steps)
+
+
+def _parts(out: Output) -> list[Tensor]:
+    return [out.features, out.logits, out.scores, *out.maps]
+
+
+class Cut(Exception):
+    """The run ends here, as if its process had been killed."""
+
+
+class CutAt(Progress):
+    """Cuts a run after so many steps of one increment; the step that comes then is not saved.
+
+    A run that goes on inside the increment has only the steps since then to count.
+    """
+
+    def __init__(self, increment: int, step: int) -> None:
+        self._increment = f"increment {increment}/"
+        self._left = step
+        self._is_there = False
+
+    def doing(self, what: str) -> None:
+        self._is_there = what.startswith(self._increment)
+
+    def stepped(self, steps: int = 1) -> None:
+        self._left -= steps if self._is_there else 0
+        if self._left < 0:
+            raise Cut
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a run folder but the log, which has times in it."""
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name != "log.jsonl"]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(files)}

@@ -1,0 +1,91 @@
+"""Effects change what is seen, and nothing else: not the distillation, not the order of images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from short_runs import CHAINS, KEEP, METHODS, Case, Trained, case
+
+from remanence.core import choices
+from remanence.methods.finetune import Finetune
+
+SOME_CHAIN = [chain for chain in CHAINS if chain]
+READING_ONLY = [
+    name for name in choices.names("effects") if not choices.choose("effects", name).acts_in_training
+]
+each_method = pytest.mark.parametrize("method", METHODS)
+each_keep = pytest.mark.parametrize("keep", KEEP)
+
+
+@each_method
+@each_keep
+@pytest.mark.parametrize("chain", SOME_CHAIN)
+def test_no_chain_changes_what_preserve_sees(
+    method: str, keep: int, chain: str, trained: Callable[[Case], Trained]
+) -> None:
+    """At the first step after the base, training has not yet gone another way."""
+    bare, chained = (trained(case(method, one, keep)).steps[0] for one in ("", chain))
+    assert bare.increment == 1
+    assert torch.equal(bare.images, chained.images)
+    assert len(bare.raw) == len(chained.raw) > 0
+    assert all(torch.equal(*pair) for pair in zip(bare.raw, chained.raw, strict=True))
+
+
+@each_method
+@each_keep
+@pytest.mark.parametrize("chain", SOME_CHAIN)
+def test_no_chain_changes_the_order_of_images(
+    method: str, keep: int, chain: str, trained: Callable[[Case], Trained]
+) -> None:
+    bare, chained = (trained(case(method, one, keep)).steps for one in ("", chain))
+    assert [step.epoch for step in bare] == [step.epoch for step in chained]
+    pairs = list(zip(bare, chained, strict=True))
+    assert all(torch.equal(one.indices, other.indices) for one, other in pairs)
+    # The views too, while the exemplars in the pool are still the same ones.
+    first = [(one, other) for one, other in pairs if one.increment == 1]
+    assert all(torch.equal(one.images, other.images) for one, other in first)
+
+
+@each_method
+@each_keep
+@pytest.mark.parametrize("effect", READING_ONLY)
+def test_an_effect_that_only_reads_leaves_training_as_it_is(
+    method: str, keep: int, effect: str, trained: Callable[[Case], Trained]
+) -> None:
+    bare, chained = (trained(case(method, one, keep)) for one in ("", effect))
+    assert len(bare.steps) == len(chained.steps)
+    for one, other in zip(bare.steps, chained.steps, strict=True):
+        assert all(torch.equal(*pair) for pair in zip(one.raw, other.raw, strict=True))
+    for one, other in zip(bare.records, chained.records, strict=True):
+        assert one.kept == other.kept
+        assert one.readings.items() <= other.readings.items()
+
+
+@each_method
+@each_keep
+def test_what_acts_in_training_makes_a_difference(
+    method: str, keep: int, trained: Callable[[Case], Trained]
+) -> None:
+    """Without this, the tests above would pass if effects did nothing at all."""
+    bare, chained = (trained(case(method, one, keep)).steps[-1] for one in ("", "colliding"))
+    assert not torch.equal(bare.raw[0], chained.raw[0])
+
+
+@pytest.mark.parametrize("keep", [keep for keep in KEEP if keep])
+def test_nearest_mean_chosen_by_the_user_is_the_rule_of_the_methods(
+    keep: int, trained: Callable[[Case], Trained]
+) -> None:
+    """It replaces the logits, so after the network's own rule it is the method's nearest mean."""
+    assert "nme" in Finetune().rules()
+    for record in trained(case("finetune", "nearest_mean", keep)).records:
+        assert list(record.readings) == ["cnn+nearest_mean", "cnn", "nme"]
+        assert record.readings["cnn+nearest_mean"] == record.readings["nme"]
+
+
+def test_nearest_mean_says_nothing_where_nothing_is_kept(
+    trained: Callable[[Case], Trained],
+) -> None:
+    records = trained(case("finetune", "nearest_mean", 0)).records
+    assert [list(record.readings) for record in records] == [["cnn"]] * 3
