@@ -1,1 +1,33 @@
-"""Remanence: class-incremental learning in which the effect of the old data stays."""
+"""Remanence: class-incremental learning in which the effect of the old data stays.
+
+The names below are imported when they are first used, so that `remanence --help` needs no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from remanence.engine.run import Place, run
+    from remanence.experiment import Experiment
+    from remanence.metrics import readings, summarise
+    from remanence.records import Record, read_records
+
+_HOMES = {
+    "Experiment": "remanence.experiment",
+    "Place": "remanence.engine.run",
+    "Record": "remanence.records",
+    "read_records": "remanence.records",
+    "readings": "remanence.metrics",
+    "run": "remanence.engine.run",
+    "summarise": "remanence.metrics",
+}
+
+__all__ = ["Experiment", "Place", "Record", "read_records", "readings", "run", "summarise"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"remanence has no '{name}'; it has {', '.join(__all__)}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 from remanence.core.errors import Interrupted, RemanenceError
 from remanence.engine.run import Place, run
@@ -39,7 +40,7 @@ def run_all(
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     spawn = multiprocessing.get_context("spawn")
     with _signals_raise(), ProcessPoolExecutor(workers, mp_context=spawn) as pool:
-        futures = {pool.submit(_run, job): job for job in jobs}
+        futures = {pool.submit(_run, job.experiment.tree(), job.place): job for job in jobs}
         try:
             for future in as_completed(futures):
                 future.result()
@@ -52,8 +53,9 @@ def run_all(
     return [future.result() for future in futures]
 
 
-def _run(job: Job) -> list[Record]:
-    return run(job.experiment, job.place)
+def _run(tree: dict[str, Any], place: Place) -> list[Record]:
+    """In a worker, which may not know the modules of the user's own choices yet."""
+    return run(Experiment.of(tree), place)
 
 
 def _stop(futures: Sequence[Future[list[Record]]]) -> None:

@@ -1,7 +1,7 @@
 """What can be chosen, one line each.
 
 The names are those of files: a method is added by adding a file to remanence/methods, or chosen
-from a module of your own by its dotted path, as in method=my_package.my_method.
+from a module of your own by its path, as in method=my_package.my_method.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
         )
         module.add_arguments(command)
         command.set_defaults(call=module.call)
-    args = parser.parse_args(words)
+    args = _with_settings(parser, words)
     if args.version:
         from importlib.metadata import version
 
@@ -53,9 +53,24 @@ def main(words: Sequence[str] | None = None) -> int:
     return _call(args)
 
 
+def _with_settings(
+    parser: argparse.ArgumentParser, words: Sequence[str] | None
+) -> argparse.Namespace:
+    """Parse, and take key=value words wherever they stand; argparse wants them in one place."""
+    args, others = parser.parse_known_args(words)
+    takes_settings = hasattr(args, "settings")
+    unknown = [w for w in others if w.startswith("-") or "=" not in w or not takes_settings]
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if takes_settings:
+        args.settings += others
+    return args
+
+
 def _call(args: argparse.Namespace) -> int:
     from remanence.core.errors import RemanenceError
 
+    sys.path.append(os.getcwd())  # methods and effects of the user's own, by the name of a module
     try:
         args.call(args)
         sys.stdout.flush()

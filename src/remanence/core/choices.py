@@ -32,13 +32,16 @@ def summary(kind: str, name: str) -> str:
 
 def choose(kind: str, name: str) -> type[Choice]:
     """The class that a name stands for: a file of ours, or a module of the user's by its path."""
-    if name not in names(kind) and "." not in name:
-        raise SettingsError(f"no {kind} is called '{name}'{nearest(name, names(kind))}")
     path = f"remanence.{kind}.{name}" if name in names(kind) else name
+    unknown = SettingsError(f"no {kind} is called '{name}'{nearest(name, names(kind))}")
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise unknown
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:
-        raise SettingsError(f"no {kind} is called '{name}': {error}") from None
+        if error.name and f"{path}.".startswith(f"{error.name}."):
+            raise unknown from None
+        raise SettingsError(f"{path} cannot be imported: {error}") from None
     base = importlib.import_module(f"remanence.{kind}.base").__dict__["BASE"]
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, base) and value.__module__ == path:

@@ -39,8 +39,11 @@ class Place:
     save_every: float = 60.0
 
 
-def run(experiment: Experiment, place: Place, progress: Progress | None = None) -> list[Record]:
+def run(
+    experiment: Experiment, place: Place | Path | str, progress: Progress | None = None
+) -> list[Record]:
     """Run an experiment in a folder, from the start or from where an earlier run was cut."""
+    place = place if isinstance(place, Place) else Place(Path(place))
     progress = progress or Progress()
     device = experiment.machine.prepare()
     progress.doing("reading the data")

@@ -1,0 +1,58 @@
+"""What the documents show is run as it stands."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from remanence.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SHORT = ["stream.sizes=2,1", "training.epochs=1", "memory.per_class=1", "machine.threads=1"]
+
+
+def _python_blocks(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_method_and_the_effect_of_the_guide_run_from_the_current_folder(tmp_path: Path) -> None:
+    for block in _python_blocks(ROOT / "docs" / "adding.md"):
+        name = block.split("\n", 1)[0].removeprefix("# ")
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    choice = ["method=keep_features", "method.strength=2", "effects=focused,momentum"]
+    command = [sys.executable, "-m", "remanence.cli.main", "run", "digits-finetune", "--json"]
+    done = subprocess.run(
+        [*command, *choice, *SHORT], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"cnn+momentum"' in done.stdout
+
+
+def test_the_readme_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = _python_blocks(ROOT / "README.md")
+    assert len(block.splitlines()) <= 14
+    exec(compile(block, "README.md", "exec"), {})
+    assert (tmp_path / "runs").is_dir()
+
+
+def test_the_example_of_an_own_loop_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "own_loop.py"))["main"](epochs=1)
+    assert "cnn+momentum" in capsys.readouterr().out
+
+
+def test_the_readme_names_every_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"remanence {name}" not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
