@@ -24,7 +24,7 @@ from remanence.data.base import Images, Splits
 
 
 def _as_order(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(value.split(",")) if isinstance(value, str) and "," in value else value
 
 
 @settings

@@ -1,4 +1,4 @@
-"""The small table at the end of a run: three numbers for each row, over all its seeds."""
+"""The small table at the end of a run: four numbers for each row, over all its seeds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ Row = tuple[str, Sequence[Summary]]
 
 
 def summary_table(rows: Sequence[Row]) -> Table:
-    """A row for each label: average accuracy, last accuracy and forgetting, mean ± std (n)."""
+    """A row for each label: accuracies and both forms of forgetting, mean ± std (n)."""
     caption = "percent: mean ± standard deviation (seeds)"
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, caption=caption)
     table.add_column("")
-    for heading in ("average accuracy", "last accuracy", "forgetting"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("average accuracy", "last accuracy", "forgetting", "strict forgetting"):
+        table.add_column(heading, justify="right")
     for label, summaries in rows:
         table.add_row(
             Text(label),
             _cell([summary.average_accuracy for summary in summaries]),
             _cell([summary.last_accuracy for summary in summaries]),
             _cell([summary.forgetting for summary in summaries]),
+            _cell([summary.forgetting_strict for summary in summaries]),
         )
     return table
 
