@@ -57,15 +57,22 @@ class Network(nn.Module):
 
 
 @contextlib.contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """For a while, the network is in eval mode and nothing is recorded for gradients."""
-    was_training = network.training
+def in_eval_mode(network: nn.Module) -> Iterator[None]:
+    """For a while, batch norm uses its running statistics; gradients still flow."""
+    modes = [(module, module.training) for module in network.modules()]
     network.eval()
     try:
-        with torch.no_grad():
-            yield
+        yield
     finally:
-        network.train(was_training)
+        for module, was_training in modes:
+            module.training = was_training
+
+
+@contextlib.contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """For a while, the network is in eval mode and nothing is recorded for gradients."""
+    with in_eval_mode(network), torch.no_grad():
+        yield
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from remanence.core.settings import AtLeastOne, Fraction, settings
 from remanence.effects.base import Effect, Lens
 from remanence.loader import Batch, Epoch
 from remanence.neighbours import best_in_tiles
-from remanence.network import Network, Output, evaluating, statistics_untouched
+from remanence.network import Network, Output, in_eval_mode, statistics_untouched
 from remanence.session import Session
 from remanence.stream import Increment
 
@@ -154,7 +154,7 @@ class _CollidingLens(Lens):
             return nullcontext()
         if self.chosen.batchnorm == "isolated":
             return statistics_untouched(network)
-        return evaluating(network)
+        return in_eval_mode(network)
 
     def _connect(
         self, features: Tensor, order: Tensor, session: Session, chance: torch.Generator
