@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,20 +44,23 @@ class Blocks(nn.ParameterList):
 class Head(nn.Module):
     """Features to logits over all classes known so far."""
 
-    width: int
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.weights = Blocks()
 
     @property
-    @abstractmethod
     def classes(self) -> int:
         """How many classes there are rows for."""
+        return sum(len(block) for block in self.weights)
 
-    @abstractmethod
     def fresh_rows(self, classes: int) -> Tensor:
         """Random rows for new classes."""
+        return uniform(self.width, classes, self.width)
 
-    @abstractmethod
     def grow(self, rows: Tensor) -> None:
         """Add a block of rows, one for each new class."""
+        self.weights.append_values(rows)
 
     @abstractmethod
     def forward(self, features: Tensor) -> Verdict: ...
@@ -67,41 +69,29 @@ class Head(nn.Module):
     def along(self, features: Tensor, direction: Tensor) -> Tensor:
         """The part of the logits that comes from the features' projection on a unit direction."""
 
-    @abstractmethod
-    def old_rows(self) -> Iterable[nn.Parameter]:
+    def old_rows(self) -> list[nn.Parameter]:
         """The parameters of the classes that came before the last increment."""
+        return list(self.weights)[:-1]
 
-    @abstractmethod
-    def rows(self) -> Iterable[nn.Parameter]:
+    def rows(self) -> list[nn.Parameter]:
         """The parameters that belong to single classes, those of all increments."""
+        return list(self.weights)
 
     def row_norm(self) -> float:
         """The mean norm of the rows."""
-        return float(torch.cat([row.detach() for row in self.weights]).norm(dim=1).mean())
-
-    weights: Blocks
+        return float(self.weights.whole().detach().norm(dim=1).mean())
 
 
 class LinearHead(Head):
     """logits = W x + b."""
 
     def __init__(self, width: int) -> None:
-        super().__init__()
-        self.width = width
-        self.weights = Blocks()
+        super().__init__(width)
         self.biases = Blocks()
 
-    @property
-    def classes(self) -> int:
-        return sum(len(block) for block in self.weights)
-
-    def fresh_rows(self, classes: int) -> Tensor:
-        return _uniform(classes, self.width)
-
     def grow(self, rows: Tensor) -> None:
-        bound = 1 / math.sqrt(self.width)
-        self.weights.append_values(rows)
-        self.biases.append_values(torch.empty(len(rows)).uniform_(-bound, bound).to(rows.device))
+        super().grow(rows)
+        self.biases.append_values(uniform(self.width, len(rows)).to(rows.device))
 
     def forward(self, features: Tensor) -> Verdict:
         logits = F.linear(features, self.weights.whole(), self.biases.whole())
@@ -110,31 +100,19 @@ class LinearHead(Head):
     def along(self, features: Tensor, direction: Tensor) -> Tensor:
         return torch.outer(features @ direction, self.weights.whole() @ direction)
 
-    def old_rows(self) -> Iterable[nn.Parameter]:
-        return [*self.weights[:-1], *self.biases[:-1]]
+    def old_rows(self) -> list[nn.Parameter]:
+        return [*super().old_rows(), *list(self.biases)[:-1]]
 
-    def rows(self) -> Iterable[nn.Parameter]:
-        return [*self.weights, *self.biases]
+    def rows(self) -> list[nn.Parameter]:
+        return [*super().rows(), *self.biases]
 
 
 class CosineHead(Head):
     """logits = scale * cos(x, w), with one learned scale for all classes."""
 
     def __init__(self, width: int) -> None:
-        super().__init__()
-        self.width = width
-        self.weights = Blocks()
+        super().__init__(width)
         self.scale = nn.Parameter(torch.ones(()))
-
-    @property
-    def classes(self) -> int:
-        return sum(len(block) for block in self.weights)
-
-    def fresh_rows(self, classes: int) -> Tensor:
-        return _uniform(classes, self.width)
-
-    def grow(self, rows: Tensor) -> None:
-        self.weights.append_values(rows)
 
     def forward(self, features: Tensor) -> Verdict:
         scores = F.linear(F.normalize(features), F.normalize(self.weights.whole()))
@@ -144,13 +122,8 @@ class CosineHead(Head):
         share = F.normalize(features) @ direction
         return self.scale * torch.outer(share, F.normalize(self.weights.whole()) @ direction)
 
-    def old_rows(self) -> Iterable[nn.Parameter]:
-        return list(self.weights[:-1])
 
-    def rows(self) -> Iterable[nn.Parameter]:
-        return list(self.weights)
-
-
-def _uniform(rows: int, width: int) -> Tensor:
+def uniform(width: int, *shape: int) -> Tensor:
+    """Values as a linear layer of this width starts with: uniform in +-1/sqrt(width)."""
     bound = 1 / math.sqrt(width)
-    return torch.empty(rows, width).uniform_(-bound, bound)
+    return torch.empty(shape).uniform_(-bound, bound)

@@ -37,6 +37,8 @@ class Keeper:
                 signal.signal(one, handler)
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
+        if self._signal is not None:  # asked twice: do not wait for the step to end
+            raise Interrupted("stopped at once; the last checkpoint is kept", number)
         self._signal = number
 
     def step_done(self, state: Callable[[], Mapping[str, Any]]) -> None:
