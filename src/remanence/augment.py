@@ -47,19 +47,21 @@ class Augmentation:
 
     def train_view(self, pixels: Tensor, draws: Draws, mean_image: Tensor) -> Tensor:
         """Images (uint8, N x C x H x W) as training sees them: shifted, mirrored, normalised."""
+        if self.subtracts_mean_image:
+            return _crop(pixels / 255 - mean_image, draws, self.pad)
         moved = _crop(pixels, draws, self.pad)
         if self.brightness:
             factor = draws.brightness.to(moved.device).view(-1, 1, 1, 1)
-            return self._normalise((moved / 255 * factor).clamp_(0, 1), mean_image)
-        return self._normalise(moved / 255, mean_image)
+            return self._normalise((moved / 255 * factor).clamp_(0, 1))
+        return self._normalise(moved / 255)
 
     def test_view(self, pixels: Tensor, mean_image: Tensor) -> Tensor:
         """Images as prediction sees them: normalised only."""
-        return self._normalise(pixels / 255, mean_image)
-
-    def _normalise(self, images: Tensor, mean_image: Tensor) -> Tensor:
         if self.subtracts_mean_image:
-            return images - mean_image
+            return pixels / 255 - mean_image
+        return self._normalise(pixels / 255)
+
+    def _normalise(self, images: Tensor) -> Tensor:
         mean = torch.tensor(self.mean, device=images.device).view(-1, 1, 1)
         std = torch.tensor(self.std, device=images.device).view(-1, 1, 1)
         return images.sub_(mean).div_(std)

@@ -69,5 +69,5 @@ class Training(Settings):
         assert self.rate is not None and self.drops is not None and self.drop_factor is not None
         if self.schedule == "cosine":
             return self.rate * 0.5 * (1 + math.cos(math.pi * epoch / epochs))
-        passed = sum(epoch >= drop * epochs for drop in self.drops)
+        passed = sum(epoch >= drop * epochs - 1e-9 for drop in self.drops)  # 0.55 * 100 is 55
         return float(self.rate * self.drop_factor**passed)

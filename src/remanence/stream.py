@@ -90,7 +90,7 @@ def class_order(order: str | Sequence[int], classes: int) -> list[int]:
 def _order_by_name(name: str, classes: int) -> list[int]:
     if name == "natural":
         return list(range(classes))
-    if name.startswith("random:") and name.removeprefix("random:").isdigit():
+    if name.startswith("random:") and name.removeprefix("random:").isdecimal():
         seed = int(name.removeprefix("random:"))
         return [int(i) for i in np.random.default_rng(seed).permutation(classes)]
     orders = named_orders()

@@ -78,7 +78,7 @@ def session(
     learning.head.grow(learning.head.fresh_rows(new))
     with torch.no_grad():
         for parameter in learning.parameters():
-            parameter += 0.2 * torch.randn(parameter.shape, generator=random(3))
+            parameter.add_(0.2 * torch.randn(parameter.shape, generator=random(3)))
         if isinstance(learning.head, CosineHead):
             learning.head.scale.fill_(4.0)
     of_new = [label for label in range(old, old + new) for _ in range(per_class)]
@@ -134,9 +134,7 @@ def fit(learning: Learner, of: Session, folder: Path) -> list[dict[str, Any]]:
 class LargestTensor(TorchDispatchMode):
     """Remembers the bytes of the largest tensor that any operation returned."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.nbytes = 0
+    nbytes = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         returned = func(*args, **(kwargs or {}))

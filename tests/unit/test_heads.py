@@ -123,7 +123,7 @@ def test_imprinted_rows_by_definition():
 
 
 def test_meeting_an_increment():
-    """The teacher is the network before growth; the rows that it had stay, new ones are imprinted."""
+    """The teacher is the network before growth; old rows stay as they were, new are imprinted."""
     learner = made.learner()
     base = learner.meet(made.increment(0, 0, 3))
     assert base.teacher is None
@@ -147,7 +147,7 @@ def test_meeting_an_increment():
 
 
 def second_session(tmp_path, **method):
-    """A learner in increment 1, with weight decay, and the weights after every step of it."""
+    """Increment 1 with weight decay: the network, its weights before, and after every step."""
     chosen = {"name": "lucir", "less_forget": 5.0, **method}
     training = {"weight_decay": 0.1, "rate": 0.5}
     learner = made.learner({"method": chosen, "training": training})
@@ -156,7 +156,7 @@ def second_session(tmp_path, **method):
     learner.close(base)
     session = learner.meet(made.increment(1, 3, 5))
     start = {name: value.clone() for name, value in learner.network.state_dict().items()}
-    return learner, session, start, made.fit(learner, session, tmp_path)
+    return learner.network, start, made.fit(learner, session, tmp_path)
 
 
 def changed(before, after):
@@ -165,13 +165,13 @@ def changed(before, after):
 
 @pytest.mark.parametrize("held", [True, False])
 def test_held_rows_stay_bit_identical_and_all_else_moves(held, tmp_path):
-    learner, _, start, _ = second_session(tmp_path, holds_old_rows=held)
-    moved = changed(start, learner.network.state_dict())
+    network, start, _ = second_session(tmp_path, holds_old_rows=held)
+    moved = changed(start, network.state_dict())
     assert moved == set(start) - ({"head.weights.0"} if held else set())
 
 
 def test_balanced_finetune_trains_all_rows_and_nothing_else(tmp_path):
-    _, session, start, states = second_session(tmp_path, finetune_epochs=3)
+    start, states = second_session(tmp_path, finetune_epochs=3)[1:]
     main = [state["network"] for state in states if state["position"][0] == 0]
     balanced = [state["network"] for state in states if state["position"][0] == 1]
     assert "head.weights.0" not in changed(start, main[-1])

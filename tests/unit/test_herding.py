@@ -56,7 +56,7 @@ def test_a_smaller_budget_keeps_a_prefix(rows, smaller, seed):
 
 
 def test_of_equally_good_images_the_first_is_kept():
-    """Lengths do not count, and every sum here is exact: along x twice, y twice, back twice."""
+    """Two directions, two images each; lengths do not count, and every sum here is exact."""
     features = torch.tensor([[2.0, 0], [1, 0], [0, 3], [0, 1]])
     expected = herding_by_definition(features.double().numpy(), 2)
     assert herd(features, 2).tolist() == expected == [0, 2]

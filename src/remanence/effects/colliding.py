@@ -42,8 +42,9 @@ class Colliding(Effect):
     graph: session (neighbours once, on clean images) or epoch (again on each epoch's views).
     batchnorm: what running neighbours through the network does to the running statistics; shared
         updates them as the official code does, isolated leaves them, eval uses them.
-    pick: top (nearest), rand or bottom (farthest) among the candidates; rand_code draws from
-        everything, bottom_code takes the forbidden images first, as the released code would.
+    pick: top (nearest), rand or bottom (farthest) among the candidates; as the released code
+        would, rand_code draws from everything and may draw one twice, and bottom_code takes the
+        forbidden images first.
     candidates: new, any, different (class), or different_new. candidate_limit: only the first so
         many in the epoch's order.
     weights: half (1/2 for the image), variant1 (all alike), variant2 (softmax of similarity).
@@ -66,11 +67,15 @@ class Colliding(Effect):
         return _CollidingLens(self)
 
     def check(self, increments: Sequence[Increment]) -> None:
+        if self.pick == "rand_code":
+            return
         for increment in increments[1:]:
-            counts = torch.bincount(increment.train.labels)
-            largest_class = int(counts.max()) if "different" in self.candidates else 1
-            there_are = len(increment.train) - largest_class
-            if "new" in self.candidates and there_are < self.neighbours:
+            there_are = self.candidate_limit or math.inf
+            if "new" in self.candidates and self.pick != "bottom_code":
+                counts = torch.bincount(increment.train.labels)
+                forbidden = int(counts.max()) if self.candidates == "different_new" else 1
+                there_are = min(there_are, len(increment.train) - forbidden)
+            if there_are < self.neighbours:
                 raise SettingsError(
                     f"effects.colliding.neighbours: {self.neighbours} asked for, but increment "
                     f"{increment.number} offers an image {there_are} candidates; ask for fewer"
@@ -162,6 +167,17 @@ class _CollidingLens(Lens):
         """Find the neighbours of every image of the pool, and how much each of them counts."""
         unit = F.normalize(features)
         columns = self._columns(order, session)
+        if self.chosen.pick == "rand_code":
+            shape = (len(unit), self.chosen.neighbours)
+            self.graph = columns[torch.randint(len(columns), shape, generator=chance)]
+        else:
+            self.graph = self._best(unit, columns, session, chance)
+        self.own_share, self.shares = self._weigh(unit)
+
+    def _best(
+        self, unit: Tensor, columns: Tensor, session: Session, chance: torch.Generator
+    ) -> Tensor:
+        """The candidates that suit each image best."""
         tile = self._tile(unit, columns, session, chance)
         count = min(self.chosen.neighbours, len(columns))
         positions, scores = best_in_tiles(tile, len(unit), count)
@@ -170,8 +186,7 @@ class _CollidingLens(Lens):
                 f"effects.colliding.neighbours: in increment {session.increment} some image has "
                 f"fewer than {self.chosen.neighbours} candidates; ask for fewer"
             )
-        self.graph = columns[positions]
-        self.own_share, self.shares = self._weigh(unit)
+        return columns[positions]
 
     def _columns(self, order: Tensor, session: Session) -> Tensor:
         """The places of the pool that may be neighbours of somebody."""
@@ -198,15 +213,13 @@ class _CollidingLens(Lens):
             return never
 
         def tile(rows: slice) -> Tensor:
-            if self.chosen.pick in ("rand", "rand_code"):
+            if self.chosen.pick == "rand":
                 shape = (len(unit[rows]), len(columns))
                 scores = torch.rand(shape, generator=chance).to(unit.device)
             else:
                 scores = unit[rows] @ candidates.T
             if self.chosen.pick in ("bottom", "bottom_code"):
                 scores = -scores
-            if self.chosen.pick == "rand_code":
-                return scores
             worst = math.inf if self.chosen.pick == "bottom_code" else -math.inf
             return scores.masked_fill(forbidden(rows), worst)
 

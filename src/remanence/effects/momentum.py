@@ -146,7 +146,13 @@ class _MomentumLens(Lens):
                 optimiser.zero_grad()
                 (values.grad,) = torch.autograd.grad(loss, [values])
                 optimiser.step()
-                if self.chosen.constrained:
-                    values.data[0].clamp_(min=0)
-                    values.data[1].clamp_(0, 1)
+                self._constrain(values.data)
         return values[0].item(), values[1].item()
+
+    def _constrain(self, values: Tensor) -> None:
+        """Keep alpha and beta, in place, where the settings want them."""
+        if self.chosen.constrained:
+            values[0].clamp_(min=0)
+            values[1].clamp_(0, 1)
+        if self.before_h is None and self.chosen.first == "full":
+            values[1] = 1.0

@@ -1,0 +1,109 @@
+"""ResNet-32 as LUCIR and DDE use it, against the description of it; and the small convnet."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from remanence.backbones.convnet import Convnet
+from remanence.backbones.resnet32 import Resnet32
+
+
+def resnet32(**chosen):
+    torch.manual_seed(1)
+    return Resnet32(**chosen).build(3)
+
+
+def noise(count=2, side=32):
+    return torch.randn(count, 3, side, side, generator=torch.Generator().manual_seed(0))
+
+
+def features_by_description(trunk, images):
+    """Stem; 3 stages of 5 blocks, the first of stages 2 and 3 halving the side; mean over places.
+
+    A block: convolution, norm, ReLU, convolution, norm, + shortcut, ReLU (but not in the last).
+    """
+    parts = iter([m for m in trunk.modules() if isinstance(m, nn.Conv2d | nn.BatchNorm2d)])
+
+    def convolve(x, stride):
+        convolution, norm = next(parts), next(parts)
+        pad = convolution.weight.shape[-1] // 2
+        x = F.conv2d(x, convolution.weight, None, stride, pad)
+        centred = x - norm.running_mean[:, None, None]
+        return centred / (norm.running_var[:, None, None] + 1e-5).sqrt()
+
+    x, stages = convolve(images, 1).relu(), []
+    for stage in range(3):
+        for block in range(5):
+            stride = 2 if stage and block == 0 else 1
+            inside = convolve(convolve(x, stride).relu(), 1)
+            x = inside + (convolve(x, stride) if stride == 2 else x)
+            x = x if (stage, block) == (2, 4) else x.relu()
+        stages.append(x)
+    assert next(parts, None) is None
+    return x.flatten(2).mean(2), stages
+
+
+def test_forward_by_description():
+    trunk = resnet32()
+    trunk.train()(noise(8))  # gives the running statistics something to say
+    with torch.no_grad():
+        seen = trunk.eval()(noise())
+        features, stages = features_by_description(trunk, noise())
+    torch.testing.assert_close(seen.features, features, rtol=1e-4, atol=1e-4)
+    for found, expected in zip(seen.maps, stages, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_size_of_resnet32():
+    trunk = resnet32()
+    assert sum(parameter.numel() for parameter in trunk.parameters()) == 466_256
+    convolutions = [m for m in trunk.modules() if isinstance(m, nn.Conv2d)]
+    assert sum(c.kernel_size == (3, 3) for c in convolutions) == 31
+    assert sum(c.kernel_size == (1, 1) for c in convolutions) == 2
+    assert all(c.bias is None for c in convolutions)
+    assert trunk.width == 64
+
+
+def test_shapes_of_what_is_seen():
+    seen = resnet32()(noise())
+    assert seen.features.shape == (2, 64)
+    assert [tuple(one.shape[1:]) for one in seen.maps] == [(16, 32, 32), (32, 16, 16), (64, 8, 8)]
+
+
+@pytest.mark.parametrize("last_relu", [False, True])
+def test_features_are_signed_unless_a_last_relu_is_asked_for(last_relu):
+    trunk = resnet32(last_relu=last_relu)
+    [m for m in trunk.modules() if isinstance(m, nn.BatchNorm2d)][-1].bias.data -= 2
+    seen = trunk(noise(8))
+    assert bool((seen.features < 0).any()) != last_relu
+    assert bool((seen.maps[2] < 0).any()) != last_relu
+    assert all((one >= 0).all() for one in seen.maps[:2])
+
+
+def test_convolutions_start_by_he_for_outputs_and_norms_as_the_identity():
+    """Normal with variance 2 / (outputs x kernel area), also where a norm ends a block."""
+    trunk = resnet32()
+    for module in trunk.modules():
+        if isinstance(module, nn.Conv2d):
+            outputs, _, height, width = module.weight.shape
+            std = math.sqrt(2 / (outputs * height * width))
+            tolerance = 4 / math.sqrt(2 * module.weight.numel())  # four standard errors
+            assert module.weight.std().item() == pytest.approx(std, rel=tolerance)
+            assert abs(module.weight.mean().item()) < 4 * std / math.sqrt(module.weight.numel())
+        if isinstance(module, nn.BatchNorm2d):
+            assert (module.weight == 1).all() and (module.bias == 0).all()
+            assert (module.eps, module.momentum) == (1e-5, 0.1)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("width", [1, 8, 64])
+def test_convnet_gives_signed_features_of_any_width(width, channels):
+    torch.manual_seed(0)
+    trunk = Convnet(width=width).build(channels)
+    seen = trunk(noise(8, 8)[:, :channels])
+    assert trunk.width == width and seen.features.shape == (8, width)
+    assert (seen.features < 0).any() and (seen.features > 0).any()
+    torch.testing.assert_close(seen.features, seen.maps[-1].flatten(2).mean(2))
