@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 import torch
@@ -23,6 +24,8 @@ class Machine(Settings):
         has_cuda = torch.cuda.is_available()
         if self.device == "cuda" and not has_cuda:
             raise SettingsError("machine.device: no CUDA device is here; choose cpu or auto")
+        if has_cuda and self.device != "cpu":
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for equal bits
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         torch.use_deterministic_algorithms(True, warn_only=True)

@@ -15,13 +15,19 @@ Row = tuple[str, Sequence[Summary]]
 
 
 def summary_table(rows: Sequence[Row]) -> Table:
-    """A row for each label: accuracies and both forms of forgetting, mean ± std (n)."""
+    """A row for each label: accuracies and both forms of forgetting, mean ± std (n).
+
+    A label without summaries is a heading for the rows below it.
+    """
     caption = "percent: mean ± standard deviation (seeds)"
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, caption=caption)
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     for heading in ("average accuracy", "last accuracy", "forgetting", "strict forgetting"):
         table.add_column(heading, justify="right")
     for label, summaries in rows:
+        if not summaries:
+            table.add_row(Text(label, style="bold"))
+            continue
         table.add_row(
             Text(label),
             _cell([summary.average_accuracy for summary in summaries]),
