@@ -11,6 +11,7 @@ from rich.text import Text
 
 from remanence.metrics import Spread, Summary
 
+HEADINGS = ("average\naccuracy", "last\naccuracy", "forgetting", "strict\nforgetting")
 Row = tuple[str, Sequence[Summary]]
 
 
@@ -21,9 +22,9 @@ def summary_table(rows: Sequence[Row]) -> Table:
     """
     caption = "percent: mean ± standard deviation (seeds)"
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, caption=caption)
-    table.add_column("", no_wrap=True)
-    for heading in ("average accuracy", "last accuracy", "forgetting", "strict forgetting"):
-        table.add_column(heading, justify="right")
+    table.add_column("")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
     for label, summaries in rows:
         if not summaries:
             table.add_row(Text(label, style="bold"))
