@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from remanence.backbones.base import Backbone
-from remanence.core.choices import chain, chain_tree, choose, named
+from remanence.core.choices import chain, chain_names, choose, named
 from remanence.core.machine import Machine
 from remanence.core.settings import (
     AtLeastZero,
@@ -40,7 +40,7 @@ class Experiment(Settings):
 
     data: Annotated[Data, named("data")] = Digits()
     stream: StreamPlan = StreamPlan()
-    backbone: Annotated[Backbone | None, named("backbones")] = None
+    backbone: Annotated[Backbone | None, named("backbones", may_be_open=True)] = None
     method: Annotated[Method, named("methods")] = Finetune()
     effects: Annotated[tuple[Effect, ...], chain("effects")] = ()
     memory: Memory = Memory()
@@ -50,10 +50,19 @@ class Experiment(Settings):
 
     @classmethod
     def of(cls, *trees: Mapping[str, Any]) -> Self:
-        """The experiment that trees of plain values describe, each laid over those before."""
+        """The experiment that trees of plain values describe, each laid over those before.
+
+        Effects that are given by their names alone replace the chain, and keep the settings
+        that those of these names had.
+        """
         tree: dict[str, Any] = {}
         for one in trees:
-            tree = merged(tree, canonical(one))
+            layer = canonical(one)
+            chosen = layer.get("effects", {})
+            if isinstance(chosen, list):
+                before = tree.pop("effects", {})
+                layer["effects"] = {name: before.get(name, {}) for name in chosen}
+            tree = merged(tree, layer)
         return decode(cls, tree)
 
     def tree(self) -> dict[str, Any]:
@@ -84,11 +93,13 @@ def _default_backbone(name: str) -> Backbone:
 
 
 def canonical(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """A tree in which named choices and chains have the one form that can be laid over another."""
+    """A tree in which named choices are trees, and a chain is a tree or a list of names."""
     result = dict(tree)
     for key in CHOSEN_BY_NAME:
         if isinstance(result.get(key), str):
             result[key] = {"name": result[key]}
-    if result.get("effects") is not None and not isinstance(result["effects"], tuple):
-        result["effects"] = chain_tree(result["effects"])
+    chosen = result.get("effects", {})
+    is_made = isinstance(chosen, tuple) and all(isinstance(item, Effect) for item in chosen)
+    if not isinstance(chosen, Mapping) and not is_made:
+        result["effects"] = chain_names("effects", chosen)
     return result

@@ -40,8 +40,10 @@ def recipe_text(name: str) -> dict[str, Any]:
         if name in recipe_names():
             file = resources.files("remanence").joinpath("recipes", f"{name}.toml")
             return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the recipe {name}: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"cannot read the recipe {name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"cannot read the recipe {name}: it is not text") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{name} is not valid TOML: {error}") from None
     raise SettingsError(f"no recipe is called '{name}'{nearest(name, recipe_names())}")

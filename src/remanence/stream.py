@@ -12,19 +12,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
-from pydantic import BeforeValidator
+from pydantic import PlainValidator, TypeAdapter
 
 from remanence.core.errors import SettingsError
-from remanence.core.settings import AtLeastOne, AtLeastZero, Counts, Settings, nearest, settings
+from remanence.core.settings import (
+    AtLeastOne,
+    AtLeastZero,
+    Counts,
+    Settings,
+    nearest,
+    refused,
+    settings,
+)
 from remanence.data.base import Images, Splits
 
 
-def _as_order(value: object) -> object:
-    return tuple(value.split(",")) if isinstance(value, str) and "," in value else value
+def _as_order(value: Any) -> str | tuple[int, ...] | None:
+    if value is None or (isinstance(value, str) and "," not in value):
+        return value
+    ids = value.split(",") if isinstance(value, str) else value
+    if not isinstance(ids, list | tuple):
+        raise refused(f"name an order, or list the classes as 3,1,2 (got {value!r})")
+    return TypeAdapter(tuple[AtLeastZero, ...]).validate_python(ids)
 
 
 @settings
@@ -36,7 +49,7 @@ class StreamPlan(Settings):
     sizes: all the sizes, base first, where they are not equal; replaces base and increment.
     """
 
-    order: Annotated[str | tuple[AtLeastZero, ...], BeforeValidator(_as_order)] | None = None
+    order: Annotated[str | tuple[int, ...] | None, PlainValidator(_as_order)] = None
     base: AtLeastOne | None = None
     increment: AtLeastOne | None = None
     sizes: Counts = ()

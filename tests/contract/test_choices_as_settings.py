@@ -26,7 +26,7 @@ each_choice = pytest.mark.parametrize(("kind", "name"), CHOSEN)
 @each_choice
 def test_a_choice_is_named_after_its_file_and_says_what_it_is(kind: str, name: str) -> None:
     assert choices.choose(kind, name)().name == name
-    assert choices.summary(kind, name).endswith((".", ":")) or choices.summary(kind, name)
+    assert len(choices.summary(kind, name).split()) > 2
 
 
 @each_choice
@@ -76,8 +76,6 @@ def _check_documented(cls: type[Any]) -> None:
     ours = [base for base in cls.__mro__ if base not in (Choice, Settings, object)]
     text = " ".join(base.__dict__.get("__doc__") or "" for base in ours)
     missing = [
-        field.name
-        for field in dataclasses.fields(cls)
-        if not re.search(rf"\b{field.name}\b", text)
+        field.name for field in dataclasses.fields(cls) if not re.search(rf"\b{field.name}\b", text)
     ]
     assert missing == []

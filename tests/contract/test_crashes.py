@@ -33,9 +33,7 @@ class Crash:
         raise Cut
 
 
-def test_as_many_writes_as_are_tried_below(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_as_many_writes_as_are_tried_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Crash(-1, False)
     monkeypatch.setattr(files, "write", counted)
     run(CASE.experiment, Place(tmp_path))
@@ -51,8 +49,9 @@ def test_a_crash_at_any_write_leaves_enough_to_go_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with monkeypatch.context() as patch, pytest.raises(Cut):
+    with monkeypatch.context() as patch:
         patch.setattr(files, "write", Crash(at, is_done_first))
-        run(CASE.experiment, Place(tmp_path))
+        with pytest.raises(Cut):
+            run(CASE.experiment, Place(tmp_path))
     run(CASE.experiment, Place(tmp_path))
     assert contents(tmp_path) == contents(trained(CASE).folder)

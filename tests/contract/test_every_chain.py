@@ -61,8 +61,8 @@ def test_a_run_that_is_cut_in_an_epoch_ends_the_same(
 def test_a_run_that_is_cut_again_and_again_ends_the_same(
     case: Case, trained: Callable[[Case], Trained], tmp_path: Path
 ) -> None:
-    # At step 5 of an increment, what was saved last is the end of its first epoch.
-    _cut_and_go_on(case.experiment, tmp_path, (0, 3), (0, 5), (1, 0), (1, 5), (1, 6), (2, 8))
+    # Before anything of increment 1 is saved, at the end of its first epoch, and one step later.
+    _cut_and_go_on(case.experiment, tmp_path, (0, 3), (0, 5), (1, 0), (1, 5), (1, 1), (2, 8))
     assert contents(tmp_path) == contents(trained(case).folder)
 
 
@@ -72,7 +72,7 @@ def test_a_run_that_is_cut_in_the_balanced_stage_ends_the_same(
     (case,) = (case for case in OTHER_WAYS if case.name == "two stages")
     steps = [step for step in trained(case).steps if step.increment == 1]
     balanced = [number for number, step in enumerate(steps) if step.epoch[1] == "balanced"]
-    _cut_and_go_on(case.experiment, tmp_path, (1, balanced[0]), (1, balanced[1]))
+    _cut_and_go_on(case.experiment, tmp_path, (1, balanced[0]), (1, 1))
     assert contents(tmp_path) == contents(trained(case).folder)
 
 
@@ -86,7 +86,7 @@ def test_a_finished_run_is_not_trained_again(
 
 
 def _cut_and_go_on(experiment: Experiment, folder: Path, *places: tuple[int, int]) -> None:
-    """Cut a run in each place (increment and step), then let it end; every step is saved."""
+    """Cut a run in each place, then let it end: (increment, steps taken there since the last)."""
     for place in places:
         with pytest.raises(Cut):
             run(experiment, Place(folder, save_every=0), CutAt(*place))

@@ -13,7 +13,9 @@ from remanence.methods.finetune import Finetune
 
 SOME_CHAIN = [chain for chain in CHAINS if chain]
 READING_ONLY = [
-    name for name in choices.names("effects") if not choices.choose("effects", name).acts_in_training
+    name
+    for name in choices.names("effects")
+    if not choices.choose("effects", name).acts_in_training
 ]
 each_method = pytest.mark.parametrize("method", METHODS)
 each_keep = pytest.mark.parametrize("keep", KEEP)

@@ -18,7 +18,9 @@ from typing import Any
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The words that the command understands."""
     parser.add_argument("what", metavar="RUN|RECIPE", help="a run folder, or a recipe")
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="laid over a recipe")
+    parser.add_argument(
+        "settings", nargs="*", default=[], metavar="key=value", help="laid over a recipe"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, for scripts")
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 COMMANDS = {
     "demo": "compare finetune, LUCIR and LUCIR+DDE on the embedded digits, in two minutes",
@@ -24,7 +25,7 @@ exit codes: 0 done, 1 failed, 2 wrong settings or words, 3 data missing or damag
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command that the words name; the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="remanence",
         description="Class-incremental learning in which the effect of the old data stays.",
         epilog=f"start with: remanence demo\n\n{EXIT_CODES}",
@@ -54,6 +55,14 @@ def main(words: Sequence[str] | None = None) -> int:
     return _call(args)
 
 
+class _Parser(argparse.ArgumentParser):
+    """An error is one line that says where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}; see '{self.prog} --help'", file=sys.stderr)
+        sys.exit(2)
+
+
 def _with_settings(
     parser: argparse.ArgumentParser, words: Sequence[str] | None
 ) -> argparse.Namespace:
@@ -64,7 +73,7 @@ def _with_settings(
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if takes_settings:
-        args.settings += others
+        args.settings = [*args.settings, *others]
     return args
 
 

@@ -23,18 +23,30 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The words that the command understands."""
     parser.add_argument("recipe", help="a name from 'remanence list recipes', or a .toml file")
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="laid over the recipe")
+    parser.add_argument(
+        "settings", nargs="*", default=[], metavar="key=value", help="laid over the recipe"
+    )
     parser.add_argument("--out", type=Path, help="the run folder (default: below --runs)")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders are")
     parser.add_argument(
         "--save-every",
-        type=float,
+        type=_seconds,
         default=60.0,
         metavar="SECONDS",
         help="time between checkpoints (default: 60)",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress, only the result")
     parser.add_argument("--json", action="store_true", help="the result as JSON, for scripts")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds") from None
+    if not seconds >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return seconds
 
 
 def call(args: argparse.Namespace) -> None:

@@ -1,56 +1,88 @@
-"""Trees of tensors and plain values in one safetensors file: never a pickle."""
+"""Trees of tensors and plain values in one safetensors file: never a pickle.
+
+The file carries a hash of itself, so that a flipped bit is noticed and not learned from.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import safetensors
 import safetensors.torch
-import torch
+from torch import Tensor
 
 from remanence.core import files
 from remanence.core.errors import FolderError
 
-_TENSOR = "tensor:"
+_ENTRY = "remanence"
+_UNSIGNED = "0" * 32
 
 
 def save(path: Path, tree: Any) -> None:
     """Write dicts, lists, tuples, tensors, numbers, text and None; see `load`."""
-    tensors: dict[str, torch.Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     skeleton = json.dumps(_flatten(tree, "", tensors))
-    files.write(path, safetensors.torch.save(tensors, {"tree": skeleton}))
+    # One entry only, hash first: several would be written in an order that changes.
+    metadata = {_ENTRY: json.dumps({"hash": _UNSIGNED, "tree": skeleton})}
+    content = safetensors.torch.save(tensors, metadata)
+    files.write(path, _exchanged(content, _UNSIGNED, _hash(content)))
 
 
 def load(path: Path) -> Any:
-    """The tree that was saved: the same values, tuples come back as lists."""
+    """The tree that was saved: the same values; tuples come back as lists, keys as text."""
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            skeleton = json.loads(file.metadata()["tree"])
-            return _restore(skeleton, file)
-    except (OSError, KeyError, TypeError, ValueError, safetensors.SafetensorError) as error:
-        raise FolderError(f"cannot read {path}: {error}; delete it to go back one step") from None
+        content = path.read_bytes()
+        metadata = _metadata(content)
+        if _hash(_exchanged(content, metadata["hash"], _UNSIGNED)) != metadata["hash"]:
+            raise ValueError("it is damaged")
+        return _restore(json.loads(metadata["tree"]), safetensors.torch.load(content))
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except (KeyError, TypeError, ValueError, struct.error, safetensors.SafetensorError):
+        reason = "it is damaged, or no file of ours"
+    raise FolderError(f"cannot read {path}: {reason}; delete it to go on without it") from None
 
 
-def _flatten(value: Any, path: str, tensors: dict[str, torch.Tensor]) -> Any:
-    if isinstance(value, torch.Tensor):
-        tensors[path] = value.detach().cpu().contiguous().clone()
-        return _TENSOR + path
-    if isinstance(value, dict):
+def _metadata(content: bytes) -> dict[str, str]:
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    return dict(json.loads(header["__metadata__"][_ENTRY]))
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=len(_UNSIGNED) // 2).hexdigest()
+
+
+def _exchanged(content: bytes, old: str, new: str) -> bytes:
+    """The same file with another hash written into its header."""
+    return content.replace(old.encode(), new.encode(), 1)
+
+
+def _flatten(value: Any, path: str, tensors: dict[str, Tensor]) -> Any:
+    """JSON in which an array is a tensor or a list: ["tensor", name] or ["list", ...]."""
+    if isinstance(value, Tensor):
+        name = str(len(tensors))
+        tensors[name] = value.detach().cpu().contiguous().clone()
+        return ["tensor", name]
+    if isinstance(value, Mapping):
         return {str(key): _flatten(item, f"{path}/{key}", tensors) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_flatten(item, f"{path}/{index}", tensors) for index, item in enumerate(value)]
+        parts = (_flatten(item, f"{path}/{place}", tensors) for place, item in enumerate(value))
+        return ["list", *parts]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"cannot keep a {type(value).__name__} at '{path}'")
 
 
-def _restore(value: Any, file: Any) -> Any:
-    if isinstance(value, str) and value.startswith(_TENSOR):
-        return file.get_tensor(value.removeprefix(_TENSOR))
+def _restore(value: Any, tensors: Mapping[str, Tensor]) -> Any:
     if isinstance(value, dict):
-        return {key: _restore(item, file) for key, item in value.items()}
+        return {key: _restore(item, tensors) for key, item in value.items()}
     if isinstance(value, list):
-        return [_restore(item, file) for item in value]
+        kind, *rest = value
+        return tensors[rest[0]] if kind == "tensor" else [_restore(item, tensors) for item in rest]
     return value

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
 
 from remanence.core.errors import SettingsError
-from remanence.core.settings import Choice, nearest, within
+from remanence.core.settings import Choice, nearest, refused, within
 
 C = TypeVar("C", bound=Choice)
 _PACKAGE = Path(__file__).parents[1]
@@ -33,18 +32,21 @@ def summary(kind: str, name: str) -> str:
 def choose(kind: str, name: str) -> type[Choice]:
     """The class that a name stands for: a file of ours, or a module of the user's by its path."""
     path = f"remanence.{kind}.{name}" if name in names(kind) else name
-    unknown = SettingsError(f"no {kind} is called '{name}'{nearest(name, names(kind))}")
+    unknown = f"no {kind} is called '{name}'"
     if not all(part.isidentifier() for part in name.split(".")):
-        raise unknown
+        raise SettingsError(unknown + nearest(name, names(kind)))
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:
-        if error.name and f"{path}.".startswith(f"{error.name}."):
-            raise unknown from None
+        if error.name == name:
+            raise SettingsError(unknown + nearest(name, names(kind))) from None
+        if f"{name}.".startswith(f"{error.name}."):
+            raise SettingsError(f"{unknown}: {error}") from None
         raise SettingsError(f"{path} cannot be imported: {error}") from None
     base = importlib.import_module(f"remanence.{kind}.base").__dict__["BASE"]
     for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, base) and value.__module__ == path:
+        is_one = isinstance(value, type) and issubclass(value, base) and value is not base
+        if is_one and value.__module__ == path:
             return cast(type[Choice], value)
     raise SettingsError(f"{path} defines no {base.__name__}: a module by this name must hold one")
 
@@ -53,22 +55,21 @@ def _build(kind: str, name: Any, rest: Mapping[str, Any]) -> Choice:
     try:
         cls = choose(kind, str(name))
     except SettingsError as error:
-        raise PydanticCustomError("missing_name", "{message}", {"message": str(error)}) from None
+        raise refused(str(error)) from None
     return TypeAdapter(cls).validate_python(dict(rest))
 
 
-def named(kind: str) -> PlainValidator:
+def named(kind: str, *, may_be_open: bool = False) -> PlainValidator:
     """Annotation for a field that holds one choice: itself, its name, or a tree with a `name`."""
 
     def resolve(value: Any) -> Any:
-        if value is None or isinstance(value, Choice):
+        if isinstance(value, Choice) or (value is None and may_be_open):
             return value
         if isinstance(value, str):
             return _build(kind, value, {})
         if isinstance(value, Mapping) and "name" in value:
             return _build(kind, value["name"], {k: v for k, v in value.items() if k != "name"})
-        message = f"say which by its name{nearest('', names(kind))}"
-        raise PydanticCustomError("missing_name", "{message}", {"message": message})
+        raise refused(f"say which by its name{nearest('', names(kind))}")
 
     return PlainValidator(resolve)
 
@@ -76,18 +77,16 @@ def named(kind: str) -> PlainValidator:
 def chain(kind: str) -> PlainValidator:
     """Annotation for a field that holds several choices in order, each at most once."""
 
-    def resolve(value: Any) -> Any:
-        if isinstance(value, Mapping | str):
-            value = list(chain_tree(value).items())
-        links = tuple(link(item) for item in value)
-        if len({item.name for item in links}) < len(links):
-            raise PydanticCustomError("missing_name", "each may be chosen once", {})
-        return links
+    def resolve(value: Any) -> tuple[Choice, ...]:
+        if isinstance(value, tuple) and all(isinstance(item, Choice) for item in value):
+            chain_names(kind, [item.name for item in value])
+            return value
+        rests = value if isinstance(value, Mapping) else dict.fromkeys(chain_names(kind, value))
+        return tuple(link(name, rest) for name, rest in rests.items())
 
-    def link(item: Any) -> Choice:
-        if isinstance(item, Choice):
-            return item
-        name, rest = item if isinstance(item, tuple) else (item, {})
+    def link(name: str, rest: Any) -> Choice:
+        if not (rest is None or isinstance(rest, Mapping)):
+            raise SettingsError(f"{kind}: set what {name} takes as in {kind}.{name}.KEY=value")
         try:
             return _build(kind, name, rest or {})
         except ValidationError as error:
@@ -96,9 +95,14 @@ def chain(kind: str) -> PlainValidator:
     return PlainValidator(resolve)
 
 
-def chain_tree(value: Any) -> dict[str, Any]:
-    """The canonical form of a chain, `{name: settings}`, from that, from 'a,b', or from a list."""
-    if isinstance(value, Mapping):
-        return {key: dict(rest or {}) for key, rest in value.items()}
+def chain_names(kind: str, value: Any) -> list[str]:
+    """The names of a chain that is written as 'a,b' or as a list."""
     parts = value.split(",") if isinstance(value, str) else value
-    return {str(part).strip(): {} for part in parts if str(part).strip()}
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        known = ", ".join(names(kind))
+        raise SettingsError(f"{kind}: write the names as colliding,momentum; known: {known}")
+    found = [part.strip() for part in parts if part.strip()]
+    for name in found:
+        if found.count(name) > 1:
+            raise SettingsError(f"{kind}: {name} may be chosen once")
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import tempfile
@@ -64,9 +65,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 def cannot_write(path: Path, error: OSError) -> FolderError:
     """The one line that a failed write comes to."""
-    return FolderError(
-        f"cannot write {path}: {error.strerror or error}; free some space or choose another folder"
-    )
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    advice = "free some space, and run it again" if is_full else "choose another folder"
+    return FolderError(f"cannot write {path}: {error.strerror or error}; {advice}")
 
 
 def _umask() -> int:

@@ -10,7 +10,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, LiteralString, TypeVar, cast, dataclass_transform
 
 from pydantic import (
     BeforeValidator,
@@ -26,6 +26,7 @@ from pydantic_core import ArgsKwargs, InitErrorDetails, PydanticCustomError
 from remanence.core.errors import SettingsError
 
 Tree = dict[str, Any]
+_REFUSED: LiteralString = "refused"
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
 
@@ -49,11 +50,7 @@ class Settings:
             known = [field.name for field in dataclasses.fields(cast(Any, cls))]
             for key in keys:
                 if key not in known:
-                    raise PydanticCustomError(
-                        "unknown_key",
-                        "{message}",
-                        {"key": key, "message": f"unknown setting{nearest(str(key), known)}"},
-                    )
+                    raise refused(f"unknown setting{nearest(str(key), known)}", key=key)
         return given
 
 
@@ -67,9 +64,14 @@ Numbers = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
 Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_split_commas)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 AtLeastZero = Annotated[int, Field(ge=0)]
+
+
+def refused(message: str, **context: Any) -> PydanticCustomError:
+    """An error with a message of our own, to be raised while a tree is decoded."""
+    return PydanticCustomError(_REFUSED, "{message}", {"message": message, **context})
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -93,7 +95,7 @@ def within(key: str, error: ValidationError) -> ValidationError:
     """The same error, seen from one level further up."""
     details: list[InitErrorDetails] = [
         InitErrorDetails(
-            type=PydanticCustomError("nested", "{message}", {"message": _message(line)}),
+            type=refused(_message(line)),
             loc=(key, *_location(line)),
             input=line["input"],
         )
@@ -115,7 +117,7 @@ def _lines(error: ValidationError, root: str) -> Iterator[str]:
     for line in cast(list[dict[str, Any]], error.errors()):
         path = ".".join(str(part) for part in (root, *_location(line)) if part != "")
         message = _message(line)
-        if line["type"] not in ("unknown_key", "nested", "value_error", "missing_name"):
+        if line["type"] not in (_REFUSED, "value_error"):
             message += f" (got {line['input']!r})"
         yield f"{path}: {message}" if path else message
 

@@ -65,7 +65,7 @@ class Diary:
         """Load what was learned; the number of increments that are finished."""
         if not self._learner_file.exists():
             return 0
-        state = archive.load(self._learner_file)
+        state = _checkpoint(self._learner_file, "records", "network")
         learner.load(state)
         self.records = [Record.from_line(line) for line in state["records"]]
         self._write_records()
@@ -75,7 +75,7 @@ class Diary:
         """Where the session of this increment stood when it was cut, if it was."""
         if not self._session_file.exists():
             return None
-        state = dict(archive.load(self._session_file))
+        state = _checkpoint(self._session_file, "increment", "network")
         return state if state["increment"] == increment else None
 
     def save_session(self, state: Mapping[str, Any]) -> None:
@@ -111,8 +111,19 @@ def read_experiment(folder: Path) -> dict[str, Any]:
     """What a run folder says of its experiment: recipe, chosen, resolved."""
     path = folder / "experiment.json"
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        kept = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FolderError(f"{folder} is not a run folder: it has no experiment.json") from None
     except (OSError, ValueError) as error:
-        raise FolderError(f"cannot read {path}: {error}") from None
+        raise FolderError(f"cannot read {path}: {error}; delete the folder") from None
+    if not isinstance(kept, dict) or not {"recipe", "chosen", "resolved"} <= set(kept):
+        raise FolderError(f"{path} does not describe an experiment; delete the folder")
+    return kept
+
+
+def _checkpoint(path: Path, *keys: str) -> dict[str, Any]:
+    """A checkpoint that holds at least these keys."""
+    state = archive.load(path)
+    if not isinstance(state, dict) or not set(keys) <= set(state):
+        raise FolderError(f"{path} is no checkpoint of a run; delete it to go on without it")
+    return state

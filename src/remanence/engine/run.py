@@ -10,10 +10,11 @@ from pathlib import Path
 
 import torch
 
+from remanence.augment import augmentation
 from remanence.core import files
 from remanence.core.errors import SettingsError
 from remanence.core.progress import Progress
-from remanence.data.base import Splits
+from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
 from remanence.engine.diary import Diary
 from remanence.engine.evaluate import evaluate
@@ -94,6 +95,7 @@ def learn_all(
 
 def check(experiment: Experiment, stream: Stream) -> None:
     """Refuse before any work what could only fail later."""
+    _check_augmentation(experiment, stream.increments[0].train)
     wanted = experiment.memory.per_class if experiment.memory.total is None else 0
     for increment in stream.increments:
         counts = torch.bincount(increment.train.labels)[increment.first_class :]
@@ -106,6 +108,16 @@ def check(experiment: Experiment, stream: Stream) -> None:
             )
     for effect in experiment.effects:
         effect.check(stream.increments)
+
+
+def _check_augmentation(experiment: Experiment, images: Images) -> None:
+    name, channels = experiment.training.augmentation, images.pixels.shape[1]
+    assert name is not None
+    if len(augmentation(name).mean) != channels:
+        raise SettingsError(
+            f"training.augmentation: {name} is for images of {len(augmentation(name).mean)} "
+            f"channels, but these have {channels}; leave it open for the data's own"
+        )
 
 
 def planned_steps(experiment: Experiment, increments: Sequence[Increment]) -> list[int]:
