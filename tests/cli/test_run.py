@@ -41,11 +41,11 @@ def test_a_command_of_the_system_computes_what_a_call_from_python_does(
 
 
 def test_the_same_command_again_trains_nothing_and_prints_the_same(
-    first: tuple[Path, str],
+    first: tuple[Path, str], here: Here
 ) -> None:
     folder, printed = first
     before, epochs = contents(folder), events(folder, "epoch")
-    again = finished("run", RECIPE, *BRIEF, "--json", "--out", str(folder))
+    again = here("run", RECIPE, *BRIEF, "--json", "--out", str(folder))
     assert (again.code, again.out) == (0, printed)
     assert contents(folder) == before
     assert events(folder, "epoch") == epochs > 0

@@ -32,7 +32,7 @@ def summary(kind: str, name: str) -> str:
 def choose(kind: str, name: str) -> type[Choice]:
     """The class that a name stands for: a file of ours, or a module of the user's by its path."""
     path = f"remanence.{kind}.{name}" if name in names(kind) else name
-    unknown = f"no {kind} is called '{name}'"
+    unknown = f"no {kind} by the name '{name}'"
     if not all(part.isidentifier() for part in name.split(".")):
         raise SettingsError(unknown + nearest(name, names(kind)))
     try:

@@ -138,7 +138,7 @@ class Fit:
         if not torch.isfinite(loss):
             _, stage, epoch = batch.epoch.purpose
             raise RemanenceError(
-                f"the loss is {float(loss)} in increment {self.session.increment}, stage {stage}, "
+                f"the loss is {loss.item()} in increment {self.session.increment}, stage {stage}, "
                 f"epoch {epoch}, batch {self.position.batch}: lower training.rate "
                 f"(now {self.session.training.rate}); the last good checkpoint is kept"
             )
