@@ -34,6 +34,11 @@ CHOSEN_BY_NAME = ("data", "backbone", "method")
 class Experiment(Settings):
     """Everything that decides what a run does; what is None is filled by `resolved`.
 
+    data, stream: the images, and which of their classes arrive when.
+    backbone, method, effects: the network, how it learns, and what it is seen to say.
+    memory: how much may be kept. training: the schedule. machine: what to compute on.
+    seed: of every random number.
+
     >>> Experiment.of({"method": "lucir", "memory": {"per_class": 5}}).method.name
     'lucir'
     """

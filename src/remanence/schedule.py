@@ -22,8 +22,11 @@ class Training(Settings):
 
     A schedule is filled before it is used: see `Experiment.resolved`.
 
-    drops: fractions of the epochs at which the rate falls by `drop_factor`, so that a shortened
-    schedule keeps its shape. base_epochs: epochs of the first increment, where they differ.
+    epochs, base_epochs: of an increment, and of the first one where they differ.
+    batch, rate, momentum, weight_decay: of stochastic gradient descent.
+    schedule: steps or cosine. drops: fractions of the epochs at which the rate falls by
+        `drop_factor`, so that a shortened schedule keeps its shape.
+    augmentation: how images are varied and normalised, by name.
     """
 
     epochs: AtLeastOne | None = None

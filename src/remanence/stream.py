@@ -62,17 +62,28 @@ class Increment:
     number: int
     first_class: int
     classes: int
+    names: tuple[str, ...]
     train: Images
     test: Images
+
+    @property
+    def counts(self) -> list[int]:
+        """How many training images each of the classes has."""
+        counts = torch.bincount(self.train.labels, minlength=self.classes)
+        return [int(count) for count in counts[self.first_class :]]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """All increments, and what the labels mean."""
+    """All increments, in the order whose hash this is."""
 
     increments: tuple[Increment, ...]
-    class_names: tuple[str, ...]
     order_hash: str
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What the labels mean."""
+        return tuple(name for increment in self.increments for name in increment.names)
 
 
 @cache
@@ -138,11 +149,11 @@ def make_stream(splits: Splits, plan: StreamPlan) -> Stream:
         position = torch.full((len(splits.class_names),), -1)
         position[torch.tensor(order[first:last])] = torch.arange(first, last)
         train, test = (_relabelled(images, position) for images in (splits.train, splits.test))
-        _check_not_empty(train, range(first, last), [splits.class_names[c] for c in order])
-        increments.append(Increment(number, first, last, train, test))
+        names = tuple(splits.class_names[class_id] for class_id in order[first:last])
+        increments.append(Increment(number, first, last, names, train, test))
+        _check_not_empty(increments[-1])
         first = last
-    names = tuple(splits.class_names[class_id] for class_id in order[:first])
-    return Stream(tuple(increments), names, order_hash(order))
+    return Stream(tuple(increments), order_hash(order))
 
 
 def _relabelled(images: Images, position: torch.Tensor) -> Images:
@@ -151,8 +162,7 @@ def _relabelled(images: Images, position: torch.Tensor) -> Images:
     return Images(images.pixels[kept], labels[kept])
 
 
-def _check_not_empty(images: Images, classes: range, names: Sequence[str]) -> None:
-    counts = torch.bincount(images.labels, minlength=classes.stop)
-    for label in classes:
-        if counts[label] == 0:
-            raise SettingsError(f"class '{names[label]}' has no training image: leave it out")
+def _check_not_empty(increment: Increment) -> None:
+    for name, count in zip(increment.names, increment.counts, strict=True):
+        if count == 0:
+            raise SettingsError(f"class '{name}' has no training image: leave it out")

@@ -40,11 +40,12 @@ def locked_away(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "read only"
     folder.mkdir()
     folder.chmod(0o500)
+    if os.access(folder, os.W_OK):
+        pytest.skip("nothing is read-only for root")
     yield folder
     folder.chmod(0o700)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_folder_that_may_only_be_read(locked_away: Path, here: Here) -> None:
     line = check_one_line(_run(here, locked_away / "run"), 4)
     assert "Permission denied" in line and str(locked_away) in line

@@ -14,7 +14,7 @@ from remanence.core.errors import Interrupted
 from remanence.engine.keeper import Keeper
 
 RECIPE = "digits-lucir-dde"
-LONGER = ("training.epochs=6", "training.batch=32")
+LONGER = ("training.epochs=10", "training.batch=32")
 KILLS = 10
 
 
@@ -58,11 +58,11 @@ def test_ten_kills_at_random_moments_change_nothing(tmp_path: Path, here: Here) 
         save_every = chance.choice(["0", "0.2"])
         process = child([*words, str(folder), "--save-every", save_every], tmp_path / "errors")
         wait_for_start(folder, times=count + 1)
-        process.join(chance.uniform(0.0, 0.4))
+        process.join(chance.uniform(0.0, 0.3))
         process.kill()
         process.join()
         ends.append(process.exitcode)
-    assert ends.count(-signal.SIGKILL) > KILLS / 2, "most of them did not come too late"
+    assert ends.count(-signal.SIGKILL) >= KILLS / 2, "most of them did not come too late"
     assert here(*words, str(folder)).code == 0
     assert here(*words, str(alone)).code == 0
     assert contents(folder) == contents(alone)

@@ -11,12 +11,12 @@ from short_runs import Case, Trained, watched_run
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Trained]:
     """The finished run of a case."""
-    finished: dict[Case, Trained] = {}
+    finished: dict[str, Trained] = {}
 
     def of(case: Case) -> Trained:
-        if case not in finished:
+        if case.chosen not in finished:
             folder = tmp_path_factory.mktemp("run")
-            finished[case] = watched_run(case.experiment, folder)
-        return finished[case]
+            finished[case.chosen] = watched_run(case.experiment, folder)
+        return finished[case.chosen]
 
     return of

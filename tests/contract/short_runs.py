@@ -40,7 +40,7 @@ GATHERING = {"base_direction": "accumulate", "through_finetune": True, "constrai
 
 @dataclass(frozen=True)
 class Case:
-    """One experiment, by what is chosen beside `SHORT`; two with equal choices are one."""
+    """One experiment, by what is chosen beside `SHORT`."""
 
     name: str
     chosen: str
@@ -54,8 +54,9 @@ class Case:
         return Experiment.of(SHORT, json.loads(self.chosen))
 
     @property
-    def keep(self) -> int:
-        return self.experiment.memory.per_class
+    def bare(self) -> Case:
+        """The same without any effect."""
+        return Case.of(f"{self.name} bare", **json.loads(self.chosen) | {"effects": ""})
 
 
 def case(method: str, chain: str, keep: int) -> Case:

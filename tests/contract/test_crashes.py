@@ -12,46 +12,45 @@ from remanence.core import files
 from remanence.engine.run import Place, run
 
 CASE = Case.of("crash", method="lucir", memory={"per_class": 1}, training={"epochs": 1})
-WRITES = 10  # the experiment, and of each increment its predictions, the learner, the records
+OF_EACH_INCREMENT = ("session.safetensors", "learner.safetensors", "records.jsonl")
+PREDICTIONS = tuple(f"{increment:03}.safetensors" for increment in range(3))
+WRITES = [
+    ("experiment.json", 0),
+    *((name, 0) for name in PREDICTIONS),
+    *((name, time) for name in OF_EACH_INCREMENT for time in range(3)),
+]
 whole = files.write
 
 
 class Crash:
-    """Stands in for `files.write`, and fails at one of its calls."""
+    """Stands in for `files.write`, and fails when a file of this name is written once again."""
 
-    def __init__(self, at: int, is_done_first: bool) -> None:
-        self._at, self._is_done_first = at, is_done_first
-        self.calls = 0
+    def __init__(self, name: str, time: int, is_written: bool) -> None:
+        self._name, self._time, self._is_written = name, time, is_written
+        self._times = 0
 
     def __call__(self, path: Path, content: bytes | str) -> None:
-        self.calls += 1
-        if self.calls - 1 != self._at:
+        fails = path.name == self._name and self._times == self._time
+        self._times += path.name == self._name
+        if self._is_written or not fails:
             whole(path, content)
-            return
-        if self._is_done_first:
-            whole(path, content)
-        raise Cut
+        if fails:
+            raise Cut
 
 
-def test_as_many_writes_as_are_tried_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Crash(-1, False)
-    monkeypatch.setattr(files, "write", counted)
-    run(CASE.experiment, Place(tmp_path))
-    assert counted.calls == WRITES
-
-
-@pytest.mark.parametrize("is_done_first", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(WRITES))
+@pytest.mark.parametrize("is_written", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("name", "time"), WRITES)
 def test_a_crash_at_any_write_leaves_enough_to_go_on(
-    at: int,
-    is_done_first: bool,
+    name: str,
+    time: int,
+    is_written: bool,
     trained: Callable[[Case], Trained],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write", Crash(at, is_done_first))
+        patch.setattr(files, "write", Crash(name, time, is_written))
         with pytest.raises(Cut):
-            run(CASE.experiment, Place(tmp_path))
+            run(CASE.experiment, Place(tmp_path, save_every=0))
     run(CASE.experiment, Place(tmp_path))
     assert contents(tmp_path) == contents(trained(CASE).folder)

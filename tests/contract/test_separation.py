@@ -6,47 +6,44 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from short_runs import CHAINS, KEEP, METHODS, Case, Trained, case
+from short_runs import KEEP, METHODS, OTHER_WAYS, PLAIN, Case, Trained, case
 
 from remanence.core import choices
 from remanence.methods.finetune import Finetune
 
-SOME_CHAIN = [chain for chain in CHAINS if chain]
 READING_ONLY = [
     name
     for name in choices.names("effects")
     if not choices.choose("effects", name).acts_in_training
 ]
+CHAINED = [one for one in (*PLAIN, *OTHER_WAYS) if one.experiment.effects]
 each_method = pytest.mark.parametrize("method", METHODS)
 each_keep = pytest.mark.parametrize("keep", KEEP)
+each_chain = pytest.mark.parametrize("chained", CHAINED, ids=lambda one: one.name)
 
 
-@each_method
-@each_keep
-@pytest.mark.parametrize("chain", SOME_CHAIN)
+@each_chain
 def test_no_chain_changes_what_preserve_sees(
-    method: str, keep: int, chain: str, trained: Callable[[Case], Trained]
+    chained: Case, trained: Callable[[Case], Trained]
 ) -> None:
     """At the first step after the base, training has not yet gone another way."""
-    bare, chained = (trained(case(method, one, keep)).steps[0] for one in ("", chain))
+    bare, seen = (trained(one).steps[0] for one in (chained.bare, chained))
     assert bare.increment == 1
-    assert torch.equal(bare.images, chained.images)
-    assert len(bare.raw) == len(chained.raw) > 0
-    assert all(torch.equal(*pair) for pair in zip(bare.raw, chained.raw, strict=True))
+    assert torch.equal(bare.images, seen.images)
+    assert len(bare.raw) == len(seen.raw) > 0
+    assert all(torch.equal(*pair) for pair in zip(bare.raw, seen.raw, strict=True))
 
 
-@each_method
-@each_keep
-@pytest.mark.parametrize("chain", SOME_CHAIN)
+@each_chain
 def test_no_chain_changes_the_order_of_images(
-    method: str, keep: int, chain: str, trained: Callable[[Case], Trained]
+    chained: Case, trained: Callable[[Case], Trained]
 ) -> None:
-    bare, chained = (trained(case(method, one, keep)).steps for one in ("", chain))
-    assert [step.epoch for step in bare] == [step.epoch for step in chained]
-    pairs = list(zip(bare, chained, strict=True))
-    assert all(torch.equal(one.indices, other.indices) for one, other in pairs)
+    bare, seen = (trained(one).steps for one in (chained.bare, chained))
+    assert [step.epoch for step in bare] == [step.epoch for step in seen]
+    main = [pair for pair in zip(bare, seen, strict=True) if pair[0].epoch[1] == "main"]
+    assert all(torch.equal(one.indices, other.indices) for one, other in main)
     # The views too, while the exemplars in the pool are still the same ones.
-    first = [(one, other) for one, other in pairs if one.increment == 1]
+    first = [pair for pair in main if pair[0].increment == 1]
     assert all(torch.equal(one.images, other.images) for one, other in first)
 
 

@@ -116,7 +116,8 @@ def increment(number: int, first: int, classes: int, per_class: int = 6) -> Incr
     """Made images of the classes from `first` up to `classes`."""
     labels = [label for label in range(first, classes) for _ in range(per_class)]
     train, test = images(labels, 10 + number), images(labels, 20 + number)
-    return Increment(number, first, classes, train, test)
+    names = tuple(f"class {label}" for label in range(first, classes))
+    return Increment(number, first, classes, names, train, test)
 
 
 def fit(learning: Learner, of: Session, folder: Path) -> list[dict[str, Any]]:

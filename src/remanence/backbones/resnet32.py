@@ -13,7 +13,10 @@ BLOCKS_PER_STAGE = 5
 
 @settings
 class Resnet32(Backbone):
-    """Three stages of five blocks, 16, 32 and 64 channels, 1 x 1 convolutions as shortcuts."""
+    """Three stages of five blocks, 16, 32 and 64 channels, 1 x 1 convolutions as shortcuts.
+
+    last_relu: end with the usual ReLU, so that no feature is negative.
+    """
 
     last_relu: bool = False
 

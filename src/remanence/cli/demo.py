@@ -86,14 +86,13 @@ def _show(args: argparse.Namespace, found: Summaries) -> None:
         }
         print(json.dumps(named, indent=2))
         return
-    from rich.console import Console
-
+    from remanence.cli import tables
     from remanence.report.curve import terminal_curve
     from remanence.report.figure import accuracy_figure
     from remanence.report.panel import Curve, Panel
     from remanence.report.table import summary_table
 
-    console = Console()
+    console = tables.console()
     panels = []
     for setting in dict.fromkeys(setting for setting, _ in found):
         rows = [(label, one) for (of, label), one in found.items() if of == setting]

@@ -81,11 +81,10 @@ def _as_json(folder: Path, records: list[Record]) -> dict[str, object]:
 
 
 def _print_table(folder: Path, records: list[Record]) -> None:
-    from rich.console import Console
-
+    from remanence.cli.tables import console
     from remanence.metrics import readings, summarise
     from remanence.report.table import summary_table
 
     rows = [(name, [summarise(records, name)]) for name in readings(records)]
-    Console().print(summary_table(rows))
+    console().print(summary_table(rows))
     print(f"\n{folder}/records.jsonl")

@@ -48,15 +48,14 @@ def _summaries(run: Path, wanted: list[str] | None) -> list[Summary]:
 
 
 def _print(found: dict[Path, list[Summary]]) -> None:
-    from rich.console import Console
-
+    from remanence.cli.tables import console
     from remanence.report.table import Row, summary_table
 
     rows: list[Row] = []
     for run, all_ in found.items():
         rows.append((run.name, []))
         rows += [(f"  {one.reading}", [one]) for one in all_]
-    Console().print(summary_table(rows))
+    console().print(summary_table(rows))
 
 
 def _draw(found: dict[Path, list[Summary]], picture: Path) -> None:

@@ -13,7 +13,12 @@ from remanence.core.settings import AtLeastOne, Settings, settings
 
 @settings
 class Machine(Settings):
-    """What to compute on; part of the experiment, because each choice gives other last bits."""
+    """What to compute on; part of the experiment, because each choice gives other last bits.
+
+    device: auto takes a GPU where there is one.
+    precision: of the trunk's arithmetic; head, losses and weights are float32 always.
+    threads: of one process on the CPU; open, it is torch's own choice.
+    """
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"

@@ -48,8 +48,8 @@ def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object
     return {
         "format": FORMAT,
         "data": data,
-        "classes": base.classes,
-        "images": hashlib.sha256(base.train.labels.numpy().tobytes()).hexdigest(),
+        "classes": base.names,
+        "labels": hashlib.sha256(base.train.labels.numpy().tobytes()).hexdigest(),
         "backbone": encode(experiment.backbone),
         "method": experiment.method.base_signature(),
         "training": training,

@@ -69,6 +69,8 @@ class Diary:
         learner.load(state)
         self.records = [Record.from_line(line) for line in state["records"]]
         self._write_records()
+        if self.saved_session(len(self.records)) is None:  # of an increment that was closed since
+            self._session_file.unlink(missing_ok=True)
         return len(self.records)
 
     def saved_session(self, increment: int) -> dict[str, Any] | None:

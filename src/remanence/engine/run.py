@@ -98,10 +98,8 @@ def check(experiment: Experiment, stream: Stream) -> None:
     _check_augmentation(experiment, stream.increments[0].train)
     wanted = experiment.memory.per_class if experiment.memory.total is None else 0
     for increment in stream.increments:
-        counts = torch.bincount(increment.train.labels)[increment.first_class :]
-        there_are = int(counts.min())
+        there_are, name = min(zip(increment.counts, increment.names, strict=True))
         if wanted > there_are:
-            name = stream.class_names[increment.first_class + int(counts.argmin())]
             raise SettingsError(
                 f"memory.per_class: {wanted} are to be kept, but class '{name}' has only "
                 f"{there_are} training images; keep at most that many"

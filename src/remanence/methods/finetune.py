@@ -13,7 +13,10 @@ from remanence.methods.base import Method
 
 @settings
 class Finetune(Method):
-    """Cross-entropy on new images and exemplars, and nothing against forgetting."""
+    """Cross-entropy on new images and exemplars, and nothing against forgetting.
+
+    head_kind: of the classifier, linear or cosine.
+    """
 
     head_kind: Literal["linear", "cosine"] = "linear"
 
