@@ -27,7 +27,7 @@ def train(learner: Learner, session: Session) -> None:
     for stage in method.stages(session):
         moving = list(stage.trained(network))
         optimiser = torch.optim.SGD(moving, lr=0.1, momentum=0.9, weight_decay=5e-4)
-        members = stage.members(session)
+        members = stage.members(session, session.pool)
         for number in range(stage.epochs):
             optimiser.param_groups[0]["lr"] = stage.training.rate_at(number, stage.epochs)
             purpose = (session.increment, stage.name, number)

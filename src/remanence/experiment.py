@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from remanence.backbones.base import Backbone
-from remanence.core.choices import chain, chain_names, choose, named
+from remanence.core.choices import build, chain, chain_names, named
 from remanence.core.machine import Machine
 from remanence.core.settings import (
     AtLeastZero,
@@ -80,7 +80,7 @@ class Experiment(Settings):
         stream = StreamPlan(order=data.order, base=data.base, increment=data.increment)
         training = filled(self.training, method.training(data))
         training = filled(training, dataclasses.replace(training, base_epochs=training.epochs))
-        backbone = self.backbone or _default_backbone(method.backbone(data))
+        backbone = self.backbone or build("backbones", method.backbone(data))
         return dataclasses.replace(
             self,
             stream=filled(self.stream, stream),
@@ -88,13 +88,6 @@ class Experiment(Settings):
             method=method,
             training=training,
         )
-
-
-def _default_backbone(name: str) -> Backbone:
-    """The backbone of this name with its default settings."""
-    backbone = choose("backbones", name)()
-    assert isinstance(backbone, Backbone)
-    return backbone
 
 
 def canonical(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,7 @@ class Epoch:
     seed: int
     purpose: tuple[str | int, ...]
     is_main: bool = False
+    varies_images: bool = True
 
     @cached_property
     def order(self) -> Tensor:
@@ -96,6 +97,8 @@ class Epoch:
 
     def view(self, indices: Tensor) -> Tensor:
         """The views that some images have in this epoch, whenever they are asked for."""
+        if not self.varies_images:
+            return self.pool.test_view(indices)
         pixels = self.pool.pixels[indices]
         mean_image = self.pool.mean_image.to(self.pool.device)
         return self.pool.augmentation.train_view(pixels, self.draws[indices.cpu()], mean_image)

@@ -18,10 +18,9 @@ def margin_ranking(
 
     Mean of max(0, margin - own + rival) over old images and rivals; zero without old images.
     """
-    old = labels < old_classes
-    if not bool(old.any()):
-        return scores.new_zeros(())
-    own = scores[old].gather(1, labels[old, None])
-    new_scores = scores[old, old_classes:]
+    is_old = (labels < old_classes).to(scores.dtype)
+    own = scores.gather(1, labels[:, None])
+    new_scores = scores[:, old_classes:]
     best_new = new_scores.topk(min(rivals, new_scores.shape[1]), dim=1).values
-    return F.relu(margin - own + best_new).mean()
+    too_close = F.relu(margin - own + best_new).mean(1)
+    return (is_old * too_close).sum() / is_old.sum().clamp(min=1)

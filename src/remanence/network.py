@@ -34,6 +34,11 @@ class Output:
         return Output(self.features[indices], self.logits[indices], self.scores[indices], maps)
 
 
+def softmax(out: Output) -> Tensor:
+    """What an output says of every class, as probabilities."""
+    return out.logits.softmax(1)
+
+
 class Network(nn.Module):
     """Images to outputs; the trunk may compute in bfloat16, the head never does."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from remanence.loader import Pool
-from remanence.network import Network
+from remanence.network import Network, Output, softmax
 from remanence.schedule import Training
 
 
@@ -15,6 +18,7 @@ class Session:
 
     network: the one that learns, with rows for all classes. teacher: as it was before, frozen.
     pool: the new images, then the exemplars. keep: how many images each class may leave behind.
+    probabilities: what the method takes an output to say of every class.
     """
 
     increment: int
@@ -26,6 +30,7 @@ class Session:
     keep: int
     training: Training
     seed: int
+    probabilities: Callable[[Output], Tensor] = softmax
 
     @property
     def new_classes(self) -> int:

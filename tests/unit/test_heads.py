@@ -185,8 +185,9 @@ def test_balanced_finetune_as_published():
     main, balanced = Lucir(finetune_epochs=20).stages(session)
     rates = [balanced.training.rate_at(epoch, balanced.epochs) for epoch in range(20)]
     assert rates == pytest.approx([0.01] * 10 + [0.001] * 10)
-    labels = session.pool.labels[balanced.members(session)]
-    assert labels.bincount().tolist() == [2] * 5
+    assert balanced.on_exemplars
+    kept = Lucir().remember(session)
+    assert kept.labels.bincount().tolist() == [2] * 5
     assert main.is_main and not balanced.is_main
     without = Lucir(finetune_epochs=20).stages(made.session(kept=0))
     assert [stage.name for stage in without] == ["main"]

@@ -74,7 +74,7 @@ def test_lucir_is_trained_as_published():
     assert (found.momentum, found.weight_decay) == (0.9, 5e-4)
     assert (found.schedule, found.augmentation) == ("steps", "cifar_lucir")
     assert drops(found, 160) == [80, 120]
-    photos = Lucir.schedules["imagenet"]
+    photos = Lucir.schedules["imagenet_sub"]
     assert (photos.epochs, photos.batch, photos.rate, photos.weight_decay) == (90, 128, 0.1, 1e-4)
     assert drops(photos, 90) == [30, 60]
     assert Lucir().training(Digits()).augmentation == "digits"

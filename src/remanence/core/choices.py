@@ -51,12 +51,14 @@ def choose(kind: str, name: str) -> type[Choice]:
     raise SettingsError(f"{path} defines no {base.__name__}: a module by this name must hold one")
 
 
-def _build(kind: str, name: Any, rest: Mapping[str, Any]) -> Choice:
+def build(kind: str, tree: Mapping[str, Any]) -> Any:
+    """The choice that a tree with a `name` describes; raises while a larger tree is decoded."""
     try:
-        cls = choose(kind, str(name))
+        cls = choose(kind, str(tree["name"]))
     except SettingsError as error:
         raise refused(str(error)) from None
-    return TypeAdapter(cls).validate_python(dict(rest))
+    rest = {key: value for key, value in tree.items() if key != "name"}
+    return TypeAdapter(cls).validate_python(rest)
 
 
 def named(kind: str, *, may_be_open: bool = False) -> PlainValidator:
@@ -66,9 +68,9 @@ def named(kind: str, *, may_be_open: bool = False) -> PlainValidator:
         if isinstance(value, Choice) or (value is None and may_be_open):
             return value
         if isinstance(value, str):
-            return _build(kind, value, {})
+            return build(kind, {"name": value})
         if isinstance(value, Mapping) and "name" in value:
-            return _build(kind, value["name"], {k: v for k, v in value.items() if k != "name"})
+            return build(kind, value)
         raise refused(f"say which by its name{nearest('', names(kind))}")
 
     return PlainValidator(resolve)
@@ -88,7 +90,7 @@ def chain(kind: str) -> PlainValidator:
         if not (rest is None or isinstance(rest, Mapping)):
             raise SettingsError(f"{kind}: set what {name} takes as in {kind}.{name}.KEY=value")
         try:
-            return _build(kind, name, rest or {})
+            return cast(Choice, build(kind, {**(rest or {}), "name": name}))
         except ValidationError as error:
             raise within(str(name), error) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from remanence.core.settings import Choice, settings
 
-Scale = Literal["digits", "cifar", "imagenet"]
+Scale = Literal["digits", "cifar", "imagenet_sub", "imagenet_full"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class Images:
 
     def __getitem__(self, indices: Tensor) -> Images:
         return Images(self.pixels[indices], self.labels[indices])
+
+    def state(self) -> dict[str, Tensor]:
+        """All that must be saved to have them again."""
+        return {"pixels": self.pixels, "labels": self.labels}
+
+    @staticmethod
+    def load(state: Mapping[str, Tensor]) -> Images:
+        """The images that were saved."""
+        return Images(state["pixels"], state["labels"])
 
     def joined(self, other: Images) -> Images:
         """These images, then those."""

@@ -28,9 +28,18 @@ class Lens:
 
     All that a lens remembers is in the attributes named by `learned`, so that it can be saved.
     The network and its head are handed to it when it needs them; it keeps neither.
+
+    A lens whose `before`, `classification` and `watch` are one and the same sequence of operations
+    on tensors for every batch of a stage, and change what it remembers in place, may say that it
+    `captures`: a GPU then records a step once and replays it.
     """
 
     learned: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def captures(self) -> bool:
+        """Whether a GPU may replay its part of a step."""
+        return False
 
     def begin(self, session: Session) -> None:
         """The session's pool and teacher are known."""

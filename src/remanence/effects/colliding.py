@@ -93,6 +93,10 @@ class _CollidingLens(Lens):
         self.bank: Tensor | None = None
         self._believed: Tensor | None = None
 
+    @property
+    def captures(self) -> bool:
+        return self.chosen.source == "bank"
+
     def begin(self, session: Session) -> None:
         if session.teacher is None:
             return
@@ -103,8 +107,7 @@ class _CollidingLens(Lens):
             order = torch.randperm(len(pool), generator=chance).to(pool.device)
             self._connect(features, order, session, chance)
         if self.chosen.source == "bank":
-            logits = pool.outputs(session.network, pool.everything).logits
-            self.bank = logits.softmax(1)
+            self.bank = session.probabilities(pool.outputs(session.network, pool.everything))
 
     def begin_epoch(self, epoch: Epoch, session: Session) -> None:
         if session.teacher is None or not epoch.is_main or self.chosen.graph == "session":
@@ -123,7 +126,7 @@ class _CollidingLens(Lens):
         if self.bank is not None:
             probabilities = self.bank[neighbours, batch.labels[:, None]]
         else:
-            probabilities = self._run_neighbours(neighbours, batch, session.network)
+            probabilities = self._run_neighbours(neighbours, batch, session)
         assert self.shares is not None
         self._believed = (self.shares[batch.indices] * probabilities).sum(1)
 
@@ -139,20 +142,21 @@ class _CollidingLens(Lens):
 
     def watch(self, out: Output, batch: Batch, session: Session) -> None:
         if self.bank is not None and batch.epoch.is_main:
-            self.bank[batch.indices] = out.logits.detach().softmax(1)
+            self.bank.index_copy_(0, batch.indices, session.probabilities(out).detach())
 
     def settle(self, session: Session, *_: object) -> None:
         self.graph = self.shares = self.own_share = self.bank = self._believed = None
 
-    def _run_neighbours(self, neighbours: Tensor, batch: Batch, network: Network) -> Tensor:
+    def _run_neighbours(self, neighbours: Tensor, batch: Batch, session: Session) -> Tensor:
         """The probability of each anchor's label on its neighbours, from the network as it is."""
         with ExitStack() as modes:
             if self.chosen.source == "fresh":
                 modes.enter_context(torch.no_grad())
-            modes.enter_context(self._statistics(network))
-            out: Output = network(batch.epoch.view(neighbours.flatten()))
-        labels = batch.labels.repeat_interleave(neighbours.shape[1])
-        return out.logits.softmax(1).gather(1, labels[:, None]).view(neighbours.shape)
+            modes.enter_context(self._statistics(session.network))
+            out: Output = session.network(batch.epoch.view(neighbours.flatten()))
+            labels = batch.labels.repeat_interleave(neighbours.shape[1])
+            believed = session.probabilities(out).gather(1, labels[:, None])
+        return believed.view(neighbours.shape)
 
     def _statistics(self, network: Network) -> AbstractContextManager[None]:
         if self.chosen.batchnorm == "shared":

@@ -28,6 +28,10 @@ class _HalvedLens(Lens):
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
+    @property
+    def captures(self) -> bool:
+        return True
+
     def classification(self, losses: Tensor, batch: Batch, session: Session) -> Tensor:
         if session.teacher is None or not batch.epoch.is_main:
             return losses

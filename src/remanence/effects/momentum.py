@@ -82,6 +82,10 @@ class _MomentumLens(Lens):
         self.alpha = 0.0
         self.beta = 0.0
 
+    @property
+    def captures(self) -> bool:
+        return True
+
     def begin(self, session: Session) -> None:
         self.trace = None
         self.before_h, self.now_h = self.now_h, None
@@ -91,7 +95,10 @@ class _MomentumLens(Lens):
             return
         if batch.epoch.is_main or self.chosen.through_finetune:
             mean = out.features.detach().mean(0)
-            self.trace = mean if self.trace is None else self.chosen.decay * self.trace + mean
+            if self.trace is None:
+                self.trace = mean
+            else:
+                self.trace.mul_(self.chosen.decay).add_(mean)
 
     def settle(self, session: Session, kept: Pool, shown: View) -> None:
         self.now_h = None if self.trace is None else F.normalize(self.trace, dim=0)

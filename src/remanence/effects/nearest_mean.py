@@ -41,6 +41,10 @@ class _NearestMeanLens(Lens):
         self.means: Tensor | None = None
 
     @property
+    def captures(self) -> bool:
+        return True
+
+    @property
     def ready(self) -> bool:
         return self.means is not None
 

@@ -13,11 +13,13 @@ from torch import Tensor
 from remanence.core import seeds
 from remanence.core.errors import RemanenceError
 from remanence.core.progress import Progress
+from remanence.data.base import Images
 from remanence.engine.diary import Diary
 from remanence.engine.keeper import Keeper
 from remanence.engine.learner import Learner
-from remanence.loader import Batch, Epoch
-from remanence.methods.base import Method, Stage
+from remanence.engine.step import Step
+from remanence.loader import Epoch, Pool
+from remanence.methods.base import Stage
 from remanence.network import Network
 from remanence.session import Session
 
@@ -44,114 +46,109 @@ class Fit:
     """Runs the stages of a session, from the start or from where a saved one stood."""
 
     def __init__(self, learner: Learner, session: Session, course: Course) -> None:
-        self.method: Method = learner.experiment.method
         self.learner = learner
         self.session = session
         self.course = course
         self.position = Position()
+        self.chosen: Images | None = None
 
-    def run(self, saved: Mapping[str, Any] | None) -> None:
-        """Train through all stages; `saved` is what an earlier, cut run of this session left."""
+    def run(self, saved: Mapping[str, Any] | None) -> Images | None:
+        """Train through all stages; the exemplars, if a stage had to choose them.
+
+        `saved` is what an earlier, cut run of this session left.
+        """
         if saved is None:
             self.learner.lenses.begin(self.session)
         else:
             self.session.network.load_state_dict(saved["network"])
             self.learner.lenses.load(saved["lenses"], self.session.pool.device)
             self.position = Position(*saved["position"])
-        for number, stage in enumerate(self.method.stages(self.session)):
+            self.chosen = Images.load(saved["chosen"]) if saved["chosen"] else None
+        stages = self.learner.experiment.method.stages(self.session)
+        for number, stage in enumerate(stages):
             if number >= self.position.stage:
                 self._run_stage(number, stage, saved)
                 saved = None
+        return self.chosen
 
     def _run_stage(self, number: int, stage: Stage, saved: Mapping[str, Any] | None) -> None:
-        optimiser = torch.optim.SGD(
-            stage.trained(self.session.network),
-            lr=stage.training.rate_at(0, stage.epochs),
-            momentum=stage.training.momentum or 0.0,
-            weight_decay=stage.training.weight_decay or 0.0,
-        )
+        pool = self._pool(stage)
+        step = Step(self.learner, self.session, stage)
         if saved is None:
             self.position = Position(stage=number)
-            members = stage.members(self.session)
         else:
-            optimiser.load_state_dict(_with_int_keys(saved["optimiser"]))
-            members = saved["members"].to(self.session.pool.device)
+            step.load(saved["optimiser"])
         for number_of_epoch in range(self.position.epoch, stage.epochs):
-            for group in optimiser.param_groups:
-                group["lr"] = stage.training.rate_at(number_of_epoch, stage.epochs)
-            self._run_epoch(self._epoch(stage, number_of_epoch, members), stage, optimiser)
+            step.set_rate(stage.training.rate_at(number_of_epoch, stage.epochs))
+            self._run_epoch(self._epoch(stage, number_of_epoch, pool), stage, step)
             self.position = Position(number, number_of_epoch + 1)
 
-    def _epoch(self, stage: Stage, number: int, members: Tensor) -> Epoch:
+    def _pool(self, stage: Stage) -> Pool:
+        if not stage.on_exemplars:
+            return self.session.pool
+        if self.chosen is None:
+            self.chosen = self.learner.experiment.method.remember(self.session)
+        return self.learner.pool(self.chosen)
+
+    def _epoch(self, stage: Stage, number: int, pool: Pool) -> Epoch:
         assert stage.training.batch is not None
         return Epoch(
-            pool=self.session.pool,
-            members=members,
+            pool=pool,
+            members=stage.members(self.session, pool),
             batch_size=stage.training.batch,
             seed=self.session.seed,
             purpose=(self.session.increment, stage.name, number),
             is_main=stage.is_main,
+            varies_images=stage.varies_images,
         )
 
-    def _run_epoch(self, epoch: Epoch, stage: Stage, optimiser: torch.optim.SGD) -> None:
-        started, total = time.monotonic(), torch.zeros((), device=epoch.pool.device)
-        if self.position.batch == 0:
+    def _run_epoch(self, epoch: Epoch, stage: Stage, step: Step) -> None:
+        started, first = time.monotonic(), self.position.batch
+        losses = torch.zeros(len(epoch), device=epoch.pool.device)
+        if first == 0:
             self.learner.lenses.begin_epoch(epoch, self.session)
         _set_mode(self.session.network, stage.freezes_statistics)
-        first = self.position.batch
         for batch in epoch.batches(first):
             torch.manual_seed(seeds.derived(epoch.seed, *epoch.purpose, self.position.batch))
-            total += self._step(batch, optimiser)
+            losses[self.position.batch] = step(batch)
+            if losses.device.type == "cpu":  # a GPU would have to be waited for
+                _check_finite(losses, epoch, stage)
             self.position.batch += 1
             self.course.progress.stepped()
-            self.course.keeper.step_done(lambda: self._state(optimiser, epoch.members))
+            self.course.keeper.step_done(lambda: self._state(step, losses, epoch, stage))
+        _check_finite(losses, epoch, stage)
         self.course.diary.log(
             "epoch",
             increment=self.session.increment,
             stage=stage.name,
             epoch=epoch.purpose[-1],
-            loss=round(float(total) / max(1, len(epoch) - first), 5),
-            rate=optimiser.param_groups[0]["lr"],
+            loss=round(float(losses.sum()) / max(1, len(epoch) - first), 5),
+            rate=stage.training.rate_at(int(epoch.purpose[-1]), stage.epochs),
             seconds=round(time.monotonic() - started, 3),
         )
 
-    def _step(self, batch: Batch, optimiser: torch.optim.SGD) -> Tensor:
-        """One step of gradient descent: the whole of how effects and methods meet."""
-        session, lenses = self.session, self.learner.lenses
-        lenses.before(batch, session)
-        out = session.network(batch.images)
-        losses = self.method.classify(out, batch.labels, session)
-        loss = lenses.classification(losses, batch, session).mean()
-        if session.teacher is not None:
-            with torch.no_grad():
-                old = session.teacher(batch.images)
-            preserved = self.method.preserve(out, old, batch, session)
-            loss = self.method.classification_weight * loss + sum(preserved.values())
-        self._check_finite(loss, batch)
-        session.network.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        lenses.watch(out, batch, session)
-        return loss.detach()
-
-    def _check_finite(self, loss: Tensor, batch: Batch) -> None:
-        if not torch.isfinite(loss):
-            _, stage, epoch = batch.epoch.purpose
-            raise RemanenceError(
-                f"the loss is {loss.item()} in increment {self.session.increment}, stage {stage}, "
-                f"epoch {epoch}, batch {self.position.batch}: lower training.rate "
-                f"(now {self.session.training.rate}); the last good checkpoint is kept"
-            )
-
-    def _state(self, optimiser: torch.optim.SGD, members: Tensor) -> dict[str, Any]:
+    def _state(self, step: Step, losses: Tensor, epoch: Epoch, stage: Stage) -> dict[str, Any]:
+        _check_finite(losses, epoch, stage)
         return {
             "increment": self.session.increment,
             "position": dataclasses.astuple(self.position),
-            "members": members,
+            "chosen": self.chosen.state() if self.chosen is not None else None,
             "network": self.session.network.state_dict(),
-            "optimiser": optimiser.state_dict(),
+            "optimiser": step.optimiser.state_dict(),
             "lenses": self.learner.lenses.state(),
         }
+
+
+def _check_finite(losses: Tensor, epoch: Epoch, stage: Stage) -> None:
+    finite = torch.isfinite(losses)
+    if not bool(finite.all()):
+        batch = int((~finite).nonzero()[0])
+        increment, name, number = epoch.purpose
+        raise RemanenceError(
+            f"the loss is {losses[batch].item()} in increment {increment}, stage {name}, "
+            f"epoch {number}, batch {batch}: lower training.rate "
+            f"(now {stage.training.rate}); the last good checkpoint is kept"
+        )
 
 
 def _set_mode(network: Network, freezes_statistics: bool) -> None:
@@ -160,8 +157,3 @@ def _set_mode(network: Network, freezes_statistics: bool) -> None:
         for module in network.modules():
             if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
                 module.eval()
-
-
-def _with_int_keys(state: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON made text of the optimiser's parameter numbers."""
-    return {**state, "state": {int(key): value for key, value in state["state"].items()}}

@@ -58,6 +58,7 @@ class Learner:
             teacher=teacher,
             pool=pool,
             keep=self.experiment.memory.share(increment.classes),
+            probabilities=self.experiment.method.probabilities,
             training=self.experiment.training,
             seed=self.experiment.seed,
         )
@@ -66,10 +67,11 @@ class Learner:
         """Images ready to be batched as this learner sees them."""
         return Pool(images, new_count, self._augmentation, self._mean_image, self._device)
 
-    def close(self, session: Session) -> None:
-        """Choose what to keep, and let the lenses settle on it."""
-        places = self.experiment.method.remember(session)
-        self.exemplars = session.pool.images[places.cpu()]
+    def close(self, session: Session, chosen: Images | None = None) -> None:
+        """Keep what was chosen, or choose it now, and let the lenses settle on it."""
+        method = self.experiment.method
+        again = chosen is None or method.chooses_again
+        self.exemplars = method.remember(session) if again or chosen is None else chosen
         self.lenses.settle(session, self.pool(self.exemplars))
 
     def state(self) -> dict[str, Any]:
@@ -77,11 +79,11 @@ class Learner:
         return {
             "network": self.network.state_dict(),
             "lenses": self.lenses.state(),
-            "exemplars": {"pixels": self.exemplars.pixels, "labels": self.exemplars.labels},
+            "exemplars": self.exemplars.state(),
         }
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from what was saved."""
         self.network.load_state_dict(state["network"])
         self.lenses.load(state["lenses"], self._device)
-        self.exemplars = Images(state["exemplars"]["pixels"], state["exemplars"]["labels"])
+        self.exemplars = Images.load(state["exemplars"])

@@ -46,6 +46,11 @@ class Lenses:
             name: [effect.lens() for effect in chain] for name, chain in chains(experiment).items()
         }
 
+    @property
+    def capture(self) -> bool:
+        """Whether every lens does the same to every batch, so that a GPU may replay it."""
+        return all(lens.captures for lens in self._all())
+
     def _all(self) -> Iterable[Lens]:
         yield from self.acting
         for chain in self.readings.values():

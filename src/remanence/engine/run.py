@@ -79,15 +79,17 @@ def learn_all(
         for increment in increments[finished:]:
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: learning")
             session = learner.meet(increment)
+            chosen = None
             if base and session.teacher is None and base.take(learner.network):
                 course.progress.said("the base increment was trained before: taken from there")
                 course.progress.stepped(plan[0])
             else:
-                Fit(learner, session, course).run(course.diary.saved_session(increment.number))
+                saved = course.diary.saved_session(increment.number)
+                chosen = Fit(learner, session, course).run(saved)
                 if base and session.teacher is None:
                     base.give(learner.network)
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
-            learner.close(session)
+            learner.close(session, chosen)
             known = increments[: increment.number + 1]
             course.diary.close_increment(learner, *evaluate(learner, known))
             course.keeper.stop_if_asked()
@@ -104,6 +106,7 @@ def check(experiment: Experiment, stream: Stream) -> None:
                 f"memory.per_class: {wanted} are to be kept, but class '{name}' has only "
                 f"{there_are} training images; keep at most that many"
             )
+    experiment.method.check(stream.increments, experiment.effects, experiment.memory)
     for effect in experiment.effects:
         effect.check(stream.increments)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from remanence.core.settings import settings
 from remanence.effects.base import Effect
@@ -17,6 +17,8 @@ class Finetune(Method):
 
     head_kind: of the classifier, linear or cosine.
     """
+
+    captures: ClassVar[bool] = True
 
     head_kind: Literal["linear", "cosine"] = "linear"
 

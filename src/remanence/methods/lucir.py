@@ -5,13 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from remanence.core.settings import AtLeastOne, AtLeastZero, NotNegative, Positive, settings
+from remanence.core.settings import (
+    AtLeastOne,
+    AtLeastZero,
+    NotNegative,
+    Positive,
+    filled,
+    settings,
+)
 from remanence.data.base import Data
 from remanence.effects.base import Effect
 from remanence.effects.nearest_mean import NearestMean
@@ -33,9 +40,12 @@ class Lucir(Method):
         old image is compared with.
     imprints: start new rows from the mean features of their class.
     holds_old_rows: leave the old classes' rows as they are.
-    finetune_epochs, finetune_rate: a last stage on a balanced set, rows only (ImageNet-Full: 20).
+    finetune_epochs, finetune_rate: a last stage on the exemplars of all classes, rows only
+        (published: 20 epochs on the whole of ImageNet, else none).
     mirror: see the effect nearest_mean.
     """
+
+    captures: ClassVar[bool] = True
 
     less_forget: NotNegative | None = None
     adaptive: bool = True
@@ -44,7 +54,7 @@ class Lucir(Method):
     rivals: AtLeastOne = 2
     imprints: bool = True
     holds_old_rows: bool = True
-    finetune_epochs: AtLeastZero = 0
+    finetune_epochs: AtLeastZero | None = None
     finetune_rate: Positive = 0.01
     mirror: Literal["auto", "never", "channels"] = "auto"
 
@@ -52,9 +62,12 @@ class Lucir(Method):
         return CosineHead(width)
 
     def resolved(self, data: Data) -> Self:
-        if self.less_forget is not None:
-            return self
-        return dataclasses.replace(self, less_forget=10.0 if data.scale == "imagenet" else 5.0)
+        published = dataclasses.replace(
+            self,
+            less_forget=10.0 if data.scale.startswith("imagenet") else 5.0,
+            finetune_epochs=20 if data.scale == "imagenet_full" else 0,
+        )
+        return filled(self, published)
 
     def base_signature(self) -> dict[str, Any]:
         return {"head": "cosine", "loss": "cross-entropy"}
@@ -90,7 +103,7 @@ class Lucir(Method):
             schedule,
             self.finetune_epochs,
             trained=lambda network: network.head.rows(),
-            members=self.remember,
+            on_exemplars=True,
             is_main=False,
             freezes_statistics=True,
         )
