@@ -39,6 +39,11 @@ def softmax(out: Output) -> Tensor:
     return out.logits.softmax(1)
 
 
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """In this context a trunk computes in bfloat16, if that is the precision."""
+    return torch.autocast(device.type, torch.bfloat16, precision == "bfloat16")
+
+
 class Network(nn.Module):
     """Images to outputs; the trunk may compute in bfloat16, the head never does."""
 
@@ -50,7 +55,7 @@ class Network(nn.Module):
 
     def forward(self, images: Tensor) -> Output:
         images = images.to(memory_format=torch.channels_last)
-        with torch.autocast(images.device.type, torch.bfloat16, self.precision == "bfloat16"):
+        with autocast(images.device, self.precision):
             seen = self.trunk(images)
         features = seen.features.float()
         verdict = self.head(features)

@@ -21,6 +21,7 @@ BRIEF = (
     "training.batch=64",
     'backbone={"name": "convnet", "width": 16}',
     "machine.threads=1",
+    "machine.precision=float32",
 )
 # The last is what torch imports when the first optimiser is made.
 PRELOADED = ("remanence.engine.run", "remanence.recipe", "sklearn.datasets", "torch._inductor")

@@ -29,7 +29,7 @@ SHORT = {
     "backbone": {"name": "convnet", "width": 16},
     "stream": {"sizes": [3, 2, 2]},
     "training": {"epochs": 2, "batch": 64},
-    "machine": {"device": "cpu", "threads": 1},
+    "machine": {"device": "cpu", "precision": "float32", "threads": 1},
 }
 METHODS = choices.names("methods")
 CHAINS = ["", *choices.names("effects"), "colliding,momentum"]

@@ -127,7 +127,7 @@ def fit(learning: Learner, of: Session, folder: Path) -> list[dict[str, Any]]:
     def save(state: Any) -> None:
         states.append(copy.deepcopy({key: state[key] for key in ("position", "network")}))
 
-    course = Course(Diary(folder, learning.experiment), Keeper(save, 0.0), Progress())
+    course = Course(Diary(folder, *[learning.experiment] * 2), Keeper(save, 0.0), Progress())
     Fit(learning, of, course).run(None)
     return states
 

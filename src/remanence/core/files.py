@@ -40,6 +40,12 @@ def make_folder(path: Path) -> None:
         raise cannot_write(path, error) from None
 
 
+def cache_folder() -> Path:
+    """Where what can be had again is kept for this user."""
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (chosen if chosen.is_absolute() else Path(os.path.expanduser("~/.cache"))) / "remanence"
+
+
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder for this process; a second process is refused, and a kill frees it.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from remanence.core import files
 from remanence.core.errors import DataError
 from remanence.core.tar_members import read_members
 
@@ -41,7 +42,7 @@ def data_folders(chosen: str | None = None) -> list[Path]:
     if chosen:
         return [_path(chosen)]
     named = os.environ.get(VARIABLE)
-    return [*([_path(named)] if named else []), _cache() / "remanence" / "data"]
+    return [*([_path(named)] if named else []), files.cache_folder() / "data"]
 
 
 def find(name: str, packings: Sequence[Packing], places: Sequence[Path], limit: int) -> Found:
@@ -92,11 +93,6 @@ def _unpacked(archive: Path, packings: Sequence[Packing], limit: int) -> Found:
         if path not in members:
             raise DataError(f"{archive} has no {path} in it: delete it and fetch it again")
     return nearest, [Part(f"{archive} ({path})", members[path]) for path in paths[nearest]]
-
-
-def _cache() -> Path:
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return chosen if chosen.is_absolute() else _path("~/.cache")
 
 
 def _path(text: str) -> Path:

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from remanence.core import archive, files
 from remanence.core.errors import FolderError
+from remanence.core.machine import Precision
 from remanence.core.settings import differences
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
@@ -33,20 +34,22 @@ from remanence.records import Record, as_text
 class Diary:
     """The run folder. Opening it on another experiment's folder is refused."""
 
-    def __init__(self, folder: Path, experiment: Experiment, recipe: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, chosen: Experiment, resolved: Experiment, recipe: str | None = None
+    ) -> None:
         self.folder = folder
         self.records: list[Record] = []
         self._learner_file = folder / "checkpoints" / "learner.safetensors"
         self._session_file = folder / "checkpoints" / "session.safetensors"
         files.make_folder(folder / "checkpoints")
         files.make_folder(folder / "predictions")
-        self._claim(experiment, recipe)
+        self._claim(chosen, resolved, recipe)
 
-    def _claim(self, experiment: Experiment, recipe: str | None) -> None:
-        path, resolved = self.folder / "experiment.json", experiment.resolved().tree()
+    def _claim(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
+        path, tree = self.folder / "experiment.json", resolved.tree()
         if path.exists():
             other = read_experiment(self.folder)["resolved"]
-            found = [f"{key} {old!r} -> {new!r}" for key, old, new in differences(other, resolved)]
+            found = [f"{key} {old!r} -> {new!r}" for key, old, new in differences(other, tree)]
             if found:
                 raise FolderError(
                     f"{self.folder} holds another experiment ({'; '.join(found)}); "
@@ -56,8 +59,8 @@ class Diary:
         content = {
             "remanence": version("remanence"),
             "recipe": recipe,
-            "chosen": experiment.tree(),
-            "resolved": resolved,
+            "chosen": chosen.tree(),
+            "resolved": tree,
         }
         files.write(path, json.dumps(content, indent=2) + "\n")
 
@@ -121,6 +124,14 @@ def read_experiment(folder: Path) -> dict[str, Any]:
     if not isinstance(kept, dict) or not {"recipe", "chosen", "resolved"} <= set(kept):
         raise FolderError(f"{path} does not describe an experiment; delete the folder")
     return kept
+
+
+def decided_precision(folder: Path) -> Precision | None:
+    """The precision that an earlier run in this folder had, if there was one."""
+    if not (folder / "experiment.json").exists():
+        return None
+    precision: Precision = read_experiment(folder)["resolved"].get("machine", {}).get("precision")
+    return precision
 
 
 def _checkpoint(path: Path, *keys: str) -> dict[str, Any]:

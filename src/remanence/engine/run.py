@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import platform
 from collections.abc import Sequence
@@ -16,11 +17,12 @@ from remanence.core.errors import SettingsError
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
-from remanence.engine.diary import Diary
+from remanence.engine.diary import Diary, decided_precision
 from remanence.engine.evaluate import evaluate
 from remanence.engine.fit import Course, Fit
 from remanence.engine.keeper import Keeper
 from remanence.engine.learner import Learner
+from remanence.engine.tuning import tuned
 from remanence.experiment import Experiment
 from remanence.records import Record
 from remanence.stream import Increment, Stream, make_stream
@@ -54,7 +56,8 @@ def run(
     check(resolved, stream)
     files.make_folder(place.folder)
     with files.locked(place.folder):
-        diary = Diary(place.folder, experiment, place.recipe)
+        resolved = _tuned(resolved, place.folder, splits.train, device)
+        diary = Diary(place.folder, experiment, resolved, place.recipe)
         diary.log("started", **_surroundings(stream, splits, device))
         learner = Learner(resolved, splits.train, splits.mean_image, device)
         keeper = Keeper(diary.save_session, place.save_every)
@@ -131,6 +134,16 @@ def planned_steps(experiment: Experiment, increments: Sequence[Increment]) -> li
         steps = math.ceil((len(increment.train) + kept) / training.batch)
         plan.append(training.epochs_of(increment.number) * steps)
     return plan
+
+
+def _tuned(
+    experiment: Experiment, folder: Path, images: Images, device: torch.device
+) -> Experiment:
+    """Decide what is left to the machine: as an earlier, cut run in this folder did, if one did."""
+    if experiment.machine.precision == "auto" and (known := decided_precision(folder)):
+        machine = dataclasses.replace(experiment.machine, precision=known)
+        return dataclasses.replace(experiment, machine=machine)
+    return tuned(experiment, tuple(images.pixels.shape[1:]), device)
 
 
 def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[str, object]:
