@@ -19,7 +19,7 @@ from remanence.memory import Memory
 from remanence.methods.tpcil import Tpcil
 from remanence.network import Output
 
-SESSION = dict(old=3, new=2, kept=4)
+SESSION = {"old": 3, "new": 2, "kept": 4}
 
 
 def gaussian(rows, width, seed):
@@ -163,7 +163,8 @@ def test_weights_schedule_and_views():
 
 
 def test_the_list_says_what_it_is():
-    assert "re-implementation from a description" in choices.summary("methods", "tpcil")
+    assert choices.caveat("methods", "tpcil") == "[re-implementation from a description]"
+    assert choices.caveat("methods", "lucir") == choices.caveat("methods", "my.own") == ""
 
 
 @pytest.mark.parametrize(

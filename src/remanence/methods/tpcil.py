@@ -1,4 +1,4 @@
-"""TPCIL (ECCV 2020), a re-implementation from a description: preserves the topology of exemplars.
+"""TPCIL (ECCV 2020) [re-implementation from a description]: exemplars keep their topology.
 
 No code was ever found, and the description leaves much open: what was decided where it is silent,
 and why, is said in docs/methods/tpcil.md.
