@@ -86,6 +86,9 @@ NAMED = {
     "cifar_pod": Augmentation(
         mean=(0.5071, 0.4867, 0.4408), std=(0.2675, 0.2565, 0.2761), brightness=63 / 255
     ),
+    "cifar_tpcil": Augmentation(
+        mean=(0.5071, 0.4866, 0.4409), std=(0.2009, 0.1984, 0.2023), brightness=63 / 255
+    ),
     "cifar_icarl": Augmentation(mean=(0.0,) * 3, std=(1.0,) * 3, subtracts_mean_image=True),
 }
 

@@ -24,3 +24,20 @@ def margin_ranking(
     best_new = new_scores.topk(min(rivals, new_scores.shape[1]), dim=1).values
     too_close = F.relu(margin - own + best_new).mean(1)
     return (is_old * too_close).sum() / is_old.sum().clamp(min=1)
+
+
+def topology_change(features: Tensor, old_features: Tensor) -> Tensor:
+    """Minus Pearson's correlation of the images' similarities now with those before.
+
+    Over all pairs of different images, of which the similarity is the cosine; -1 where nothing has
+    changed, and two images are too few.
+    """
+    now, before = _similarities(features), _similarities(old_features)
+    return -F.cosine_similarity(now - now.mean(), before - before.mean(), dim=0)
+
+
+def _similarities(features: Tensor) -> Tensor:
+    """The cosine of every image with every other one, both ways round."""
+    unit, count = F.normalize(features), len(features)
+    cosines = unit @ unit.T
+    return cosines.flatten()[1:].view(count - 1, count + 1)[:, :-1].flatten()

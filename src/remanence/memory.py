@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -70,10 +71,17 @@ def herd(features: Tensor, count: int) -> Tensor:
     return torch.tensor(chosen, dtype=torch.int64)
 
 
-def choose_exemplars(pool: Pool, network: Network, classes: range, keep: int) -> Tensor:
+def choose_exemplars(
+    pool: Pool,
+    network: Network,
+    classes: range,
+    keep: int,
+    pick: Callable[[Tensor, int], Tensor] = herd,
+) -> Tensor:
     """The places in a pool of the exemplars to keep, class after class, the best first.
 
-    Old classes keep the best of what they have; the new `classes` are herded.
+    Old classes keep the best of what they have; of the features of each of the new `classes`, the
+    best are picked: herded, unless it is done in another way.
     """
     labels = pool.images.labels
     old = torch.arange(pool.new_count, len(pool))
@@ -81,5 +89,5 @@ def choose_exemplars(pool: Pool, network: Network, classes: range, keep: int) ->
     for label in classes if keep else ():
         members = torch.nonzero(labels == label).flatten()
         features = pool.outputs(network, members.to(pool.device)).features
-        kept.append(members[herd(features.cpu(), keep)])
+        kept.append(members[pick(features.cpu(), keep)])
     return torch.cat(kept).to(pool.device)

@@ -31,6 +31,17 @@ def test_every_reading_of_every_run_has_a_row(undisturbed: Path, cut: Path, here
     assert rows.index("run") < rows.index("cut")
 
 
+def test_what_must_be_said_of_a_method_stands_over_its_rows(here: Here, tmp_path: Path) -> None:
+    caveat = "[re-implementation from a description]"
+    settings = ["stream.sizes=2,1", "training.epochs=1", "memory.per_class=2"]
+    ran = here("run", "digits-finetune", "method=tpcil", *settings, "--out", str(tmp_path / "ours"))
+    shown = here("show", str(tmp_path / "ours"), "--picture", str(tmp_path / "ours.svg"))
+    for outcome in (ran, shown):
+        assert f"ours {caveat}" in outcome.out
+    title = (tmp_path / "ours.svg").read_text()  # wrapped, each line a comment of its own
+    assert "<!-- ours [re-implementation from a -->" in title
+
+
 def test_as_json_it_is_what_the_records_come_to(undisturbed: Path, cut: Path, here: Here) -> None:
     found = json.loads(here("show", str(undisturbed), str(cut), "--json").out)
     for folder in (undisturbed, cut):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,16 @@ import pytest
 from torch import Tensor
 
 from remanence.core import choices
+from remanence.core.errors import SettingsError
 from remanence.core.progress import Progress
-from remanence.engine.run import Place, run
+from remanence.engine.run import Place, check, run
 from remanence.experiment import Experiment
 from remanence.loader import Batch
 from remanence.methods.base import Method
 from remanence.network import Output
 from remanence.records import Record
 from remanence.session import Session
+from remanence.stream import Stream, make_stream
 
 KEEP = (0, 2)
 SHORT = {
@@ -65,7 +68,24 @@ def case(method: str, chain: str, keep: int) -> Case:
     return Case.of(name, method=method, effects=chain, memory={"per_class": keep})
 
 
-PLAIN = [case(method, chain, keep) for method in METHODS for chain in CHAINS for keep in KEEP]
+@cache
+def _stream() -> Stream:
+    experiment = Experiment.of(SHORT).resolved()
+    return make_stream(experiment.data.load(), experiment.stream)
+
+
+def refusal(case: Case) -> str | None:
+    """The line with which a case is refused before any work, if it is."""
+    try:
+        check(case.experiment.resolved(), _stream())
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
+EVERY = [case(method, chain, keep) for method in METHODS for chain in CHAINS for keep in KEEP]
+PLAIN = [one for one in EVERY if refusal(one) is None]
+REFUSED = [one for one in EVERY if refusal(one) is not None]
 OTHER_WAYS = [
     Case.of(
         "official",
@@ -79,6 +99,17 @@ OTHER_WAYS = [
         method={"name": "lucir", "finetune_epochs": 2},
         effects={"colliding": {}, "momentum": GATHERING},
         memory={"per_class": 2},
+    ),
+    Case.of(
+        "moved exemplars",
+        method={
+            "name": "mnemonics",
+            "exemplar_rate": 0.02,
+            "refines_old": True,
+            "finetune_epochs": 2,
+        },
+        effects={"colliding": {}, "momentum": {}},
+        memory={"total": 14},
     ),
 ]
 

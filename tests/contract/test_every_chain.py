@@ -7,8 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from short_runs import OTHER_WAYS, PLAIN, Case, Cut, CutAt, Trained, contents
+from short_runs import (
+    METHODS,
+    OTHER_WAYS,
+    PLAIN,
+    REFUSED,
+    Case,
+    Cut,
+    CutAt,
+    Trained,
+    case,
+    contents,
+    refusal,
+)
 
+from remanence.core.errors import SettingsError
 from remanence.effects.nearest_mean import NearestMean
 from remanence.engine.readings import chains
 from remanence.engine.run import Place, run
@@ -66,14 +79,29 @@ def test_a_run_that_is_cut_again_and_again_ends_the_same(
     assert contents(tmp_path) == contents(trained(case).folder)
 
 
+@pytest.mark.parametrize("name", ["two stages", "moved exemplars"])
 def test_a_run_that_is_cut_in_the_balanced_stage_ends_the_same(
-    trained: Callable[[Case], Trained], tmp_path: Path
+    name: str, trained: Callable[[Case], Trained], tmp_path: Path
 ) -> None:
-    (case,) = (case for case in OTHER_WAYS if case.name == "two stages")
+    (case,) = (case for case in OTHER_WAYS if case.name == name)
     steps = [step for step in trained(case).steps if step.increment == 1]
     balanced = [number for number, step in enumerate(steps) if step.epoch[1] == "balanced"]
     _cut_and_go_on(case.experiment, tmp_path, (1, balanced[0]), (1, 1))
     assert contents(tmp_path) == contents(trained(case).folder)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_works_where_something_is_kept(method: str) -> None:
+    """Without this, the tests above would pass for a method that refuses everything."""
+    assert refusal(case(method, "", 2)) is None
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_does_not_fit_is_refused_in_one_line(case: Case, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^[\w.]+: .*; .*$") as refused:
+        run(case.experiment, Place(tmp_path))
+    assert "\n" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_finished_run_is_not_trained_again(

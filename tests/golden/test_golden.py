@@ -44,6 +44,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "lucir": {"method": "lucir"},
     "lucir-dde": {"method": "lucir", "effects": "colliding,momentum"},
     "lucir-dde-official": {"method": "lucir", "effects": {"colliding": OFFICIAL, "momentum": {}}},
+    "mnemonics": {"method": {"name": "mnemonics", "exemplar_rate": 0.02, "refines_old": True}},
+    "tpcil": {"method": "tpcil"},
 }
 IMAGES_ELSEWHERE = 2
 LEARNED_WITHIN = 1e-3

@@ -2,6 +2,7 @@
 
 import math
 
+import made
 import pytest
 import torch
 from torch import nn
@@ -9,6 +10,7 @@ from torch.nn import functional as F
 
 from remanence.backbones.convnet import Convnet
 from remanence.backbones.resnet32 import Resnet32
+from remanence.core import archive
 
 
 def resnet32(**chosen):
@@ -107,3 +109,65 @@ def test_convnet_gives_signed_features_of_any_width(width, channels):
     assert trunk.width == width and seen.features.shape == (8, width)
     assert (seen.features < 0).any() and (seen.features > 0).any()
     torch.testing.assert_close(seen.features, seen.maps[-1].flatten(2).mean(2))
+
+
+def learner_with_scales():
+    learner = made.learner({"backbone": {"name": "resnet32", "filter_scales": True}})
+    assert all(name in dict(learner.network.named_parameters()) for name in (WEIGHT, SCALE))
+    return learner
+
+
+WEIGHT = "trunk.stage1.0.conv1.parametrizations.weight.original"
+SCALE = "trunk.stage1.0.conv1.parametrizations.weight.0.scale"
+
+
+def moved(learner, session, folder):
+    """The parameters that a session of two steps changes."""
+    before = {name: value.clone() for name, value in learner.network.named_parameters()}
+    made.fit(learner, session, folder)
+    learner.close(session)
+    after = dict(learner.network.named_parameters())
+    return {name for name in after if not torch.equal(after[name], before[name])}
+
+
+def test_filter_scales_move_after_the_base_and_filters_in_it(tmp_path):
+    learner = learner_with_scales()
+    base = moved(learner, learner.meet(made.increment(0, 0, 3)), tmp_path)
+    filters = {name for name in base if "parametrizations" in name}
+    assert len(filters) == 33 and all(name.endswith(".original") for name in filters)
+    second = moved(learner, learner.meet(made.increment(1, 3, 5)), tmp_path)
+    scales = {name for name in second if "parametrizations" in name}
+    assert len(scales) == 33 and all(name.endswith(".scale") for name in scales)
+    assert {"trunk.stage1.0.bn1.weight", "head.scale"} <= base & second
+
+
+def test_filter_scales_survive_checkpoints_and_teachers(tmp_path):
+    learner = learner_with_scales()
+    for increment in (made.increment(0, 0, 3), made.increment(1, 3, 5)):
+        moved(learner, learner.meet(increment), tmp_path)
+    archive.save(tmp_path / "learner", learner.state())
+    other = learner_with_scales()
+    other.load(archive.load(tmp_path / "learner"))
+    images = noise(3, 8)
+    with torch.no_grad():
+        said, said_again, said_by_teacher = (
+            network.eval()(images).features
+            for network in (learner.network, other.network, learner.network.frozen())
+        )
+    assert torch.equal(said, said_again) and torch.equal(said, said_by_teacher)
+    session = other.meet(made.increment(2, 5, 6))
+    assert not any(parameter.requires_grad for parameter in session.teacher.parameters())
+    needs = {name: one.requires_grad for name, one in session.network.named_parameters()}
+    assert needs[SCALE] and not needs[WEIGHT]
+
+
+def test_a_scale_is_a_factor_of_each_filter_and_channel():
+    plain, scaled = resnet32(), resnet32(filter_scales=True)
+    assert torch.equal(plain.eval()(noise()).features, scaled.eval()(noise()).features)
+    convolution = scaled.stage2[0].conv1
+    with torch.no_grad():
+        convolution.parametrizations["weight"][0].scale[3, 5] = 2.0
+    ratio = convolution.weight / plain.stage2[0].conv1.weight
+    expected = torch.ones(32, 16, 3, 3)
+    expected[3, 5] = 2.0
+    torch.testing.assert_close(ratio, expected)

@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from remanence.core import archive
 from remanence.heads import CosineHead, LinearHead
-from remanence.methods.lucir import Lucir, imprinted
+from remanence.methods.lucir import Lucir
+from remanence.methods.shared.imprinting import imprinted
 
 HEADS = (CosineHead, LinearHead)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from remanence.core.settings import Choice, settings
 
@@ -26,6 +28,12 @@ class Trunk(nn.Module):
     @abstractmethod
     def forward(self, images: Tensor) -> Seen: ...
 
+    def after_base(self) -> None:
+        """The base is learned: filters with scales are held from now on, and the scales move."""
+        for name, parameter in self.named_parameters():
+            if ".parametrizations.weight." in name:
+                parameter.requires_grad_(name.endswith(".scale"))
+
 
 @settings
 class Backbone(Choice):
@@ -41,6 +49,25 @@ def initialise(trunk: nn.Module) -> None:
     for module in trunk.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+
+class FilterScale(nn.Module):
+    """A factor for each filter of a convolution and each channel it sees; held at 1 in the base."""
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(*weight.shape[:2], 1, 1), requires_grad=False)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return self.scale * weight
+
+
+def with_filter_scales(trunk: Trunk) -> Trunk:
+    """The trunk, with scales on the filters of all its convolutions."""
+    for module in list(trunk.modules()):
+        if isinstance(module, nn.Conv2d):
+            parametrize.register_parametrization(module, "weight", FilterScale(module.weight))
+    return trunk
 
 
 BASE = Backbone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from remanence.backbones.base import Backbone, Seen, Trunk, initialise
+from remanence.backbones.base import Backbone, Seen, Trunk, initialise, with_filter_scales
 from remanence.core.settings import settings
 
 BLOCKS_PER_STAGE = 5
@@ -16,12 +16,16 @@ class Resnet32(Backbone):
     """Three stages of five blocks, 16, 32 and 64 channels, 1 x 1 convolutions as shortcuts.
 
     last_relu: end with the usual ReLU, so that no feature is negative.
+    filter_scales: after the base, hold the filters and learn one factor for each of them and each
+        channel that it sees (the weight transfer of Mnemonics).
     """
 
     last_relu: bool = False
+    filter_scales: bool = False
 
     def build(self, channels: int) -> Trunk:
-        return _Resnet32(channels, self.last_relu)
+        trunk = _Resnet32(channels, self.last_relu)
+        return with_filter_scales(trunk) if self.filter_scales else trunk
 
 
 class _Block(nn.Module):

@@ -81,10 +81,11 @@ def _as_json(folder: Path, records: list[Record]) -> dict[str, object]:
 
 
 def _print_table(folder: Path, records: list[Record]) -> None:
-    from remanence.cli.tables import console
+    from remanence.cli.tables import console, heading
     from remanence.metrics import readings, summarise
-    from remanence.report.table import summary_table
+    from remanence.report.table import Row, summary_table
 
-    rows = [(name, [summarise(records, name)]) for name in readings(records)]
+    rows: list[Row] = [(heading(folder), [])]
+    rows += [(f"  {name}", [summarise(records, name)]) for name in readings(records)]
     console().print(summary_table(rows))
     print(f"\n{folder}/records.jsonl")

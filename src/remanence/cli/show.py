@@ -48,22 +48,23 @@ def _summaries(run: Path, wanted: list[str] | None) -> list[Summary]:
 
 
 def _print(found: dict[Path, list[Summary]]) -> None:
-    from remanence.cli.tables import console
+    from remanence.cli.tables import console, heading
     from remanence.report.table import Row, summary_table
 
     rows: list[Row] = []
     for run, all_ in found.items():
-        rows.append((run.name, []))
+        rows.append((heading(run), []))
         rows += [(f"  {one.reading}", [one]) for one in all_]
     console().print(summary_table(rows))
 
 
 def _draw(found: dict[Path, list[Summary]], picture: Path) -> None:
+    from remanence.cli.tables import heading
     from remanence.report.figure import accuracy_figure
     from remanence.report.panel import Curve, Panel
 
     panels = [
-        Panel(run.name, tuple(Curve.of(one.reading, [one]) for one in all_))
+        Panel(heading(run), tuple(Curve.of(one.reading, [one]) for one in all_))
         for run, all_ in found.items()
     ]
     accuracy_figure(panels, picture)

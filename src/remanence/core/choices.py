@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -27,6 +28,12 @@ def summary(kind: str, name: str) -> str:
     """The first line of what a file says about itself, without importing it."""
     source = (_PACKAGE / kind / f"{name}.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
+def caveat(kind: str, name: str) -> str:
+    """What that line says in square brackets: it belongs wherever results are shown."""
+    found = re.search(r"\[.+\]", summary(kind, name)) if name in names(kind) else None
+    return found[0] if found else ""
 
 
 def choose(kind: str, name: str) -> type[Choice]:

@@ -45,6 +45,8 @@ class Learner:
                 f"but {known} classes are known: a class can be met once, in order"
             )
         teacher = self.network.frozen() if known else None
+        if known:
+            self.network.trunk.after_base()
         pool = self.pool(increment.train.joined(self.exemplars), len(increment.train))
         torch.manual_seed(seeds.derived(self.experiment.seed, increment.number, "rows"))
         classes = range(known, increment.classes)
