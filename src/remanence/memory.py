@@ -70,16 +70,25 @@ def herd(features: Tensor, count: int) -> Tensor:
     return torch.tensor(chosen, dtype=torch.int64)
 
 
+def old_exemplars(pool: Pool, keep: int) -> Tensor:
+    """The places in a pool of the best that is left of each old class."""
+    old = torch.arange(pool.new_count, len(pool))
+    return old[rank_in_class(pool.images.labels[old]) < keep]
+
+
+def herded(pool: Pool, network: Network, members: Tensor, keep: int) -> Tensor:
+    """Those of some places in a pool whose features are herded, the best first."""
+    features = pool.outputs(network, members.to(pool.device)).features
+    return members[herd(features.cpu(), keep)]
+
+
 def choose_exemplars(pool: Pool, network: Network, classes: range, keep: int) -> Tensor:
     """The places in a pool of the exemplars to keep, class after class, the best first.
 
     Old classes keep the best of what they have; the new `classes` are herded.
     """
-    labels = pool.images.labels
-    old = torch.arange(pool.new_count, len(pool))
-    kept = [old[rank_in_class(labels[old]) < keep]]
+    kept = [old_exemplars(pool, keep)]
     for label in classes if keep else ():
-        members = torch.nonzero(labels == label).flatten()
-        features = pool.outputs(network, members.to(pool.device)).features
-        kept.append(members[herd(features.cpu(), keep)])
+        members = torch.nonzero(pool.images.labels == label).flatten()
+        kept.append(herded(pool, network, members, keep))
     return torch.cat(kept).to(pool.device)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,16 @@ import pytest
 from torch import Tensor
 
 from remanence.core import choices
+from remanence.core.errors import SettingsError
 from remanence.core.progress import Progress
-from remanence.engine.run import Place, run
+from remanence.engine.run import Place, check, run
 from remanence.experiment import Experiment
 from remanence.loader import Batch
 from remanence.methods.base import Method
 from remanence.network import Output
 from remanence.records import Record
 from remanence.session import Session
+from remanence.stream import make_stream
 
 KEEP = (0, 2)
 SHORT = {
@@ -65,7 +68,22 @@ def case(method: str, chain: str, keep: int) -> Case:
     return Case.of(name, method=method, effects=chain, memory={"per_class": keep})
 
 
-PLAIN = [case(method, chain, keep) for method in METHODS for chain in CHAINS for keep in KEEP]
+@cache
+def refusal(case: Case) -> str | None:
+    """The line with which a case is refused before any work, if it is."""
+    experiment = case.experiment.resolved()
+    try:
+        check(experiment, make_stream(experiment.data.load(), experiment.stream))
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
+ASKED = [case(method, chain, keep) for method in METHODS for chain in CHAINS for keep in KEEP]
+PLAIN = [one for one in ASKED if refusal(one) is None]
+REFUSED = [one for one in ASKED if refusal(one) is not None]
+# Every method and how much it keeps, where it works at all without effects.
+WORKING = [(m, keep) for m in METHODS for keep in KEEP if refusal(case(m, "", keep)) is None]
 OTHER_WAYS = [
     Case.of(
         "official",
@@ -80,6 +98,13 @@ OTHER_WAYS = [
         effects={"colliding": {}, "momentum": GATHERING},
         memory={"per_class": 2},
     ),
+    Case.of(
+        "sigmoid",
+        method={"name": "icarl", "form": "sigmoid"},
+        effects="halved,momentum",
+        memory={"total": 21},
+    ),
+    Case.of("corrected", method="bic", effects="colliding,momentum", memory={"total": 36}),
 ]
 
 

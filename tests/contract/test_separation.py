@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from short_runs import KEEP, METHODS, OTHER_WAYS, PLAIN, Case, Trained, case
+from short_runs import KEEP, OTHER_WAYS, PLAIN, WORKING, Case, Trained, case
 
 from remanence.core import choices
 from remanence.methods.finetune import Finetune
@@ -17,8 +17,7 @@ READING_ONLY = [
     if not choices.choose("effects", name).acts_in_training
 ]
 CHAINED = [one for one in (*PLAIN, *OTHER_WAYS) if one.experiment.effects]
-each_method = pytest.mark.parametrize("method", METHODS)
-each_keep = pytest.mark.parametrize("keep", KEEP)
+each_method = pytest.mark.parametrize(("method", "keep"), WORKING)
 each_chain = pytest.mark.parametrize("chained", CHAINED, ids=lambda one: one.name)
 
 
@@ -48,7 +47,6 @@ def test_no_chain_changes_the_order_of_images(
 
 
 @each_method
-@each_keep
 @pytest.mark.parametrize("effect", READING_ONLY)
 def test_an_effect_that_only_reads_leaves_training_as_it_is(
     method: str, keep: int, effect: str, trained: Callable[[Case], Trained]
@@ -63,7 +61,6 @@ def test_an_effect_that_only_reads_leaves_training_as_it_is(
 
 
 @each_method
-@each_keep
 def test_what_acts_in_training_makes_a_difference(
     method: str, keep: int, trained: Callable[[Case], Trained]
 ) -> None:
