@@ -9,11 +9,11 @@ not applied again.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from remanence.core import seeds
 from remanence.core.errors import SettingsError
@@ -106,13 +106,11 @@ class Bic(Method):
         classes = increments[-1].classes
         if memory.share(classes) >= 2:
             return
-        if memory.total is None:
-            few = f"memory.per_class: {memory.per_class} is too few"
-        else:
-            few = f"memory.total: {memory.total} is too few for {classes} classes"
+        name = "per_class" if memory.total is None else "total"
         raise SettingsError(
-            f"{few}, since bic trains on some exemplars of a class and corrects its bias on "
-            f"others; keep at least 2 of each, or choose method=lwf, which needs none"
+            f"memory.{name}: {getattr(memory, name)} is too few for {classes} classes, since bic "
+            "trains on some exemplars of a class and corrects its bias on others; keep at least "
+            "2 of each, or choose method=lwf, which needs none"
         )
 
     def classify(self, seen: Output, labels: Tensor, session: Session) -> Tensor:
@@ -138,7 +136,9 @@ class Bic(Method):
         return pool.everything[~is_aside.to(pool.device)]
 
     def stages(self, session: Session) -> tuple[Stage, ...]:
-        main = self.main_stage(session, _all_but_correction)
+        main = self.main_stage(
+            session, lambda network: [*network.trunk.parameters(), *network.head.rows()]
+        )
         if session.teacher is None:
             return (main,)
         assert session.training.batch is not None, "filled from the data"
@@ -199,7 +199,3 @@ def _for_validation(session: Session, kept: Pool) -> Tensor:
 def _corrected(network: Network) -> CorrectedHead:
     assert isinstance(network.head, CorrectedHead), "the head of this method"
     return network.head
-
-
-def _all_but_correction(network: Network) -> Iterable[nn.Parameter]:
-    return [*network.trunk.parameters(), *network.head.rows()]
