@@ -107,6 +107,39 @@ class LinearHead(Head):
         return [*super().rows(), *self.biases]
 
 
+class CorrectedHead(LinearHead):
+    """logits = W x + b, and those of the newest classes beta (W x + b) + gamma; scores are bare."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.beta = nn.Parameter(torch.ones(()))
+        self.gamma = nn.Parameter(torch.zeros(()))
+
+    def grow(self, rows: Tensor) -> None:
+        super().grow(rows)
+        with torch.no_grad():
+            self.beta.fill_(1)
+            self.gamma.fill_(0)
+
+    def forward(self, features: Tensor) -> Verdict:
+        bare = super().forward(features).logits
+        old, new = self._split(bare)
+        return Verdict(torch.cat([old, self.beta * new + self.gamma], 1), bare)
+
+    def along(self, features: Tensor, direction: Tensor) -> Tensor:
+        old, new = self._split(super().along(features, direction))
+        return torch.cat([old, self.beta * new], 1)
+
+    def correction(self) -> list[nn.Parameter]:
+        """The two numbers."""
+        return [self.beta, self.gamma]
+
+    def _split(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """What belongs to older classes, and to the newest."""
+        newest = len(self.weights[-1])
+        return logits[:, :-newest], logits[:, -newest:]
+
+
 class CosineHead(Head):
     """logits = scale * cos(x, w), with one learned scale for all classes."""
 

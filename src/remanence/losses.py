@@ -11,6 +11,19 @@ def cosine_distance(features: Tensor, old_features: Tensor) -> Tensor:
     return (1 - F.cosine_similarity(features, old_features)).mean()
 
 
+def distillation(logits: Tensor, old_logits: Tensor, temperature: float) -> Tensor:
+    """T^2 KL(softmax(z_old / T) || softmax(z / T)), over the classes that the teacher knows."""
+    known = logits[:, : old_logits.shape[1]]
+    believed, wanted = ((z / temperature).log_softmax(1) for z in (known, old_logits))
+    return temperature**2 * F.kl_div(believed, wanted, reduction="batchmean", log_target=True)
+
+
+def soft_cross_entropy(logits: Tensor, old_logits: Tensor, temperature: float) -> Tensor:
+    """- sum softmax(z_old / T) log softmax(z / T), over the classes that the teacher knows."""
+    known = logits[:, : old_logits.shape[1]]
+    return F.cross_entropy(known / temperature, (old_logits / temperature).softmax(1))
+
+
 def margin_ranking(
     scores: Tensor, labels: Tensor, old_classes: int, margin: float, rivals: int
 ) -> Tensor:

@@ -15,6 +15,8 @@ from remanence.network import Network
 
 MAX_HERDING_ROUNDS = 1000
 
+Pick = Callable[[Tensor, int], Tensor]
+
 
 @settings
 class Memory(Settings):
@@ -71,23 +73,28 @@ def herd(features: Tensor, count: int) -> Tensor:
     return torch.tensor(chosen, dtype=torch.int64)
 
 
+def old_exemplars(pool: Pool, keep: int) -> Tensor:
+    """The places in a pool of the best that is left of each old class."""
+    old = torch.arange(pool.new_count, len(pool))
+    return old[rank_in_class(pool.images.labels[old]) < keep]
+
+
+def picked(pool: Pool, network: Network, members: Tensor, keep: int, pick: Pick = herd) -> Tensor:
+    """Those of some places in a pool whose features are picked, the best first."""
+    features = pool.outputs(network, members.to(pool.device)).features
+    return members[pick(features.cpu(), keep)]
+
+
 def choose_exemplars(
-    pool: Pool,
-    network: Network,
-    classes: range,
-    keep: int,
-    pick: Callable[[Tensor, int], Tensor] = herd,
+    pool: Pool, network: Network, classes: range, keep: int, pick: Pick = herd
 ) -> Tensor:
     """The places in a pool of the exemplars to keep, class after class, the best first.
 
     Old classes keep the best of what they have; of the features of each of the new `classes`, the
     best are picked: herded, unless it is done in another way.
     """
-    labels = pool.images.labels
-    old = torch.arange(pool.new_count, len(pool))
-    kept = [old[rank_in_class(labels[old]) < keep]]
+    kept = [old_exemplars(pool, keep)]
     for label in classes if keep else ():
-        members = torch.nonzero(labels == label).flatten()
-        features = pool.outputs(network, members.to(pool.device)).features
-        kept.append(members[pick(features.cpu(), keep)])
+        members = torch.nonzero(pool.images.labels == label).flatten()
+        kept.append(picked(pool, network, members, keep, pick))
     return torch.cat(kept).to(pool.device)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from torch import Tensor
 
 from remanence.loader import Pool
 from remanence.network import Network, Output, softmax
 from remanence.schedule import Training
+
+
+def every_place(session: Session) -> Tensor:
+    """All places in a session's pool."""
+    return session.pool.everything
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,7 @@ class Session:
     network: the one that learns, with rows for all classes. teacher: as it was before, frozen.
     pool: the new images, then the exemplars. keep: how many images each class may leave behind.
     probabilities: what the method takes an output to say of every class.
+    visits: how the method chooses what is `visited`.
     """
 
     increment: int
@@ -31,6 +38,12 @@ class Session:
     training: Training
     seed: int
     probabilities: Callable[[Output], Tensor] = softmax
+    visits: Callable[[Session], Tensor] = every_place
+
+    @cached_property
+    def visited(self) -> Tensor:
+        """The places in the pool of the images that the network may be trained on."""
+        return self.visits(self)
 
     @property
     def new_classes(self) -> int:

@@ -25,9 +25,9 @@ WRONG_SETTINGS = [
     # unknown names
     ("method=lucirr", "method: no .*'lucirr'; did you mean 'lucir'"),
     ("method.name=fintune", "method: no .*'fintune'; did you mean 'finetune'"),
-    ("method=", "method: .*known: finetune, lucir"),
-    ("method=5", "method: .*known: finetune, lucir"),
-    ("method=none", "method: .*known: finetune, lucir"),
+    ("method=", "method: .*known: .*finetune, .*lucir"),
+    ("method=5", "method: .*known: .*finetune, .*lucir"),
+    ("method=none", "method: .*known: .*finetune, .*lucir"),
     ("data=cifar10", "data: no .*'cifar10'; did you mean 'cifar100'"),
     ("data=none", "data: .*known: cifar100, digits"),
     ("backbone=resnet", "backbone: no .*'resnet'; did you mean 'resnet32'"),

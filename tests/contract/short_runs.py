@@ -86,6 +86,8 @@ def refusal(case: Case) -> str | None:
 EVERY = [case(method, chain, keep) for method in METHODS for chain in CHAINS for keep in KEEP]
 PLAIN = [one for one in EVERY if refusal(one) is None]
 REFUSED = [one for one in EVERY if refusal(one) is not None]
+# Every method and how much it keeps, where it works at all without effects.
+WORKING = [(m, keep) for m in METHODS for keep in KEEP if refusal(case(m, "", keep)) is None]
 OTHER_WAYS = [
     Case.of(
         "official",
@@ -111,6 +113,13 @@ OTHER_WAYS = [
         effects={"colliding": {}, "momentum": {}},
         memory={"total": 14},
     ),
+    Case.of(
+        "sigmoid",
+        method={"name": "icarl", "form": "sigmoid"},
+        effects="halved,momentum",
+        memory={"total": 21},
+    ),
+    Case.of("corrected", method="bic", effects="colliding,momentum", memory={"total": 36}),
 ]
 
 

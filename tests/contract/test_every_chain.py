@@ -16,11 +16,10 @@ from short_runs import (
     Cut,
     CutAt,
     Trained,
-    case,
     contents,
-    refusal,
 )
 
+from remanence.core import archive
 from remanence.core.errors import SettingsError
 from remanence.effects.nearest_mean import NearestMean
 from remanence.engine.readings import chains
@@ -49,6 +48,21 @@ def test_it_ends_with_every_reading_it_promises(
         assert all(0 <= accuracy <= 100 for accuracy in summary.curve)
         assert summary.curve[0] > 50, "three classes, all images at hand: better than guessing"
         assert math.isfinite(summary.forgetting or 0.0)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_cannot_work_is_refused_in_one_line_that_says_what_would(
+    case: Case, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=r"^(method|memory|effects)[\w.]*: .*; .*") as error:
+        run(case.experiment, Place(tmp_path / "run"))
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_with_exemplars_every_method_works_under_every_chain() -> None:
+    assert {case.experiment.method.name for case in PLAIN} == set(METHODS)
+    assert [case.name for case in REFUSED if case.experiment.memory.per_class] == []
 
 
 @each_case
@@ -90,18 +104,15 @@ def test_a_run_that_is_cut_in_the_balanced_stage_ends_the_same(
     assert contents(tmp_path) == contents(trained(case).folder)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_works_where_something_is_kept(method: str) -> None:
-    """Without this, the tests above would pass for a method that refuses everything."""
-    assert refusal(case(method, "", 2)) is None
-
-
-@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_what_does_not_fit_is_refused_in_one_line(case: Case, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^[\w.]+: .*; .*$") as refused:
-        run(case.experiment, Place(tmp_path))
-    assert "\n" not in str(refused.value)
-    assert not list(tmp_path.iterdir())
+def test_a_run_that_is_cut_while_a_bias_is_corrected_ends_the_same(
+    trained: Callable[[Case], Trained], tmp_path: Path
+) -> None:
+    (case,) = (case for case in OTHER_WAYS if case.name == "corrected")
+    with pytest.raises(Cut):
+        run(case.experiment, Place(tmp_path, save_every=0), CutAt(1, 12))
+    assert archive.load(tmp_path / "checkpoints" / "session.safetensors")["position"][0] == 1
+    _cut_and_go_on(case.experiment, tmp_path, (1, 1))
+    assert contents(tmp_path) == contents(trained(case).folder)
 
 
 def test_a_finished_run_is_not_trained_again(

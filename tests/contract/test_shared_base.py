@@ -67,6 +67,8 @@ def sorted_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     [
         (case("lucir", "", 2), case("lucir", "colliding,momentum", 0)),
         (case("finetune", "halved", 0), case("finetune", "", 2)),
+        (case("icarl", "", 2), case("lwf", "momentum", 0)),
+        (case("bic", "", 2), case("bic", "colliding,momentum", 2)),
     ],
     ids=lambda one: one.name,
 )
@@ -102,6 +104,17 @@ def test_a_run_that_would_train_another_base_trains_its_own(
     run(Experiment.of(SHORT, brief), Place(tmp_path / "one", tmp_path / "bases"))
     run(Experiment.of(SHORT, brief, other), Place(tmp_path / "other", tmp_path / "bases"), said)
     assert said.lines == []
+
+
+def test_where_more_is_kept_from_training_the_base_is_another(tmp_path: Path) -> None:
+    """BiC trains on no image of its validation set, and a larger budget has a larger one."""
+    said = Lines()
+    brief = {"method": "bic", "training": {"epochs": 1}, "stream": {"sizes": [3, 1]}}
+    for keep in (2, 12):
+        experiment = Experiment.of(SHORT, brief, {"memory": {"per_class": keep}})
+        run(experiment, Place(tmp_path / str(keep), tmp_path / "bases"), said)
+    assert said.lines == []
+    assert len(list((tmp_path / "bases").iterdir())) == 2
 
 
 def test_other_classes_are_another_base_even_where_the_data_are_sorted_by_class(

@@ -41,6 +41,10 @@ SHORT = {
 OFFICIAL = {"source": "fresh", "graph": "epoch", "batchnorm": "shared"}
 RUNS: dict[str, dict[str, Any]] = {
     "finetune": {"method": "finetune"},
+    "icarl": {"method": "icarl"},
+    "icarl-sigmoid": {"method": {"name": "icarl", "form": "sigmoid"}},
+    "lwf": {"method": "lwf", "memory": {"per_class": 0}},
+    "bic": {"method": "bic", "effects": "colliding,momentum"},
     "lucir": {"method": "lucir"},
     "lucir-dde": {"method": "lucir", "effects": "colliding,momentum"},
     "lucir-dde-official": {"method": "lucir", "effects": {"colliding": OFFICIAL, "momentum": {}}},

@@ -104,7 +104,7 @@ class _CollidingLens(Lens):
         if self.chosen.graph == "session":
             features = pool.outputs(session.teacher, pool.everything).features
             chance = seeds.generator(session.seed, session.increment, "neighbours")
-            order = torch.randperm(len(pool), generator=chance).to(pool.device)
+            order = session.visited[torch.randperm(len(session.visited), generator=chance)]
             self._connect(features, order, session, chance)
         if self.chosen.source == "bank":
             self.bank = session.probabilities(pool.outputs(session.network, pool.everything))

@@ -45,13 +45,14 @@ def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object
     experiment, network = learner.experiment, learner.network
     training = encode(experiment.training)
     training["epochs"] = training.pop("base_epochs")
+    keep = experiment.memory.share(base.classes) if experiment.method.keep_shapes_base else None
     return {
         "format": FORMAT,
         "data": data,
         "classes": base.names,
         "labels": hashlib.sha256(base.train.labels.numpy().tobytes()).hexdigest(),
         "backbone": encode(experiment.backbone),
-        "method": experiment.method.base_signature(),
+        "method": experiment.method.base_signature() | ({} if keep is None else {"keep": keep}),
         "training": training,
         "machine": encode(experiment.machine) | {"device": str(next(network.parameters()).device)},
         "threads": torch.get_num_threads(),

@@ -61,6 +61,7 @@ class Learner:
             pool=pool,
             keep=self.experiment.memory.share(increment.classes),
             probabilities=self.experiment.method.probabilities,
+            visits=self.experiment.method.visits,
             training=self.experiment.training,
             seed=self.experiment.seed,
         )

@@ -23,12 +23,16 @@ from remanence.loader import Batch, Pool
 from remanence.memory import Memory, choose_exemplars
 from remanence.network import Network, Output, softmax
 from remanence.schedule import Training
-from remanence.session import Session
+from remanence.session import Session, every_place
 from remanence.stream import Increment
 
 
 def _everything(session: Session, pool: Pool) -> Tensor:
     return pool.everything
+
+
+def _visited(session: Session, pool: Pool) -> Tensor:
+    return session.visited
 
 
 def _all_parameters(network: Network) -> Iterable[nn.Parameter]:
@@ -69,6 +73,7 @@ class Method(Choice):
     schedules: what the method was published with, by the scale of the data.
     captures: whether a step is the same sequence of operations on tensors for every batch, so that
         a GPU may record it once and replay it.
+    keep_shapes_base: whether how much is kept shapes the base increment, too.
     chooses_again: whether the exemplars that a stage has trained on are chosen anew after it.
     classification_weight: of the classification loss, once there is a teacher.
     """
@@ -80,6 +85,7 @@ class Method(Choice):
         "imagenet_full": Training.steps(90, (1 / 3, 2 / 3), weight_decay=1e-4),
     }
     captures: ClassVar[bool] = False
+    keep_shapes_base: ClassVar[bool] = False
     chooses_again: ClassVar[bool] = False
 
     classification_weight: NotNegative = 1.0
@@ -134,6 +140,10 @@ class Method(Choice):
         """Named loss terms that keep the network close to its teacher."""
         return {}
 
+    def visits(self, session: Session) -> Tensor:
+        """The places in the pool of the images that the network may be trained on."""
+        return every_place(session)
+
     def stages(self, session: Session) -> tuple[Stage, ...]:
         """The rounds of gradient descent in a session."""
         return (self.main_stage(session),)
@@ -143,9 +153,9 @@ class Method(Choice):
         session: Session,
         trained: Callable[[Network], Iterable[nn.Parameter]] = _all_parameters,
     ) -> Stage:
-        """The usual first stage: the whole pool for the scheduled epochs."""
+        """The usual first stage: all of the pool that is visited, for the scheduled epochs."""
         epochs = session.training.epochs_of(session.increment)
-        return Stage("main", session.training, epochs, trained)
+        return Stage("main", session.training, epochs, trained, members=_visited)
 
     def choose(self, session: Session) -> Tensor:
         """The places in the pool of the images to keep, class after class, the best first."""
@@ -159,6 +169,12 @@ class Method(Choice):
     def rules(self) -> dict[str, tuple[Effect, ...]]:
         """The ways to predict from the trained network, the method's own first."""
         return {"cnn": ()}
+
+
+def with_last_relu(data: Data) -> Mapping[str, Any]:
+    """The data's backbone; a residual one ends with its usual ReLU, not with signed features."""
+    ends = {"last_relu": True} if data.backbone.startswith("resnet") else {}
+    return {"name": data.backbone} | ends
 
 
 BASE = Method
