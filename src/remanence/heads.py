@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -69,6 +70,13 @@ class Head(nn.Module):
     def along(self, features: Tensor, direction: Tensor) -> Tensor:
         """The part of the logits that comes from the features' projection on a unit direction."""
 
+    def taken(self, features: Tensor, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        """What the logits lose when shares of projections on unit directions are removed.
+
+        `parts` are the shares, each with its direction.
+        """
+        return torch.stack([share * self.along(features, way) for share, way in parts]).sum(0)
+
     def old_rows(self) -> list[nn.Parameter]:
         """The parameters of the classes that came before the last increment."""
         return list(self.weights)[:-1]
@@ -79,7 +87,7 @@ class Head(nn.Module):
 
     def row_norm(self) -> float:
         """The mean norm of the rows."""
-        return float(self.weights.whole().detach().norm(dim=1).mean())
+        return float(self.weights.whole().detach().norm(dim=-1).mean())
 
 
 class LinearHead(Head):
@@ -154,6 +162,63 @@ class CosineHead(Head):
     def along(self, features: Tensor, direction: Tensor) -> Tensor:
         share = F.normalize(features) @ direction
         return self.scale * torch.outer(share, F.normalize(self.weights.whole()) @ direction)
+
+
+Removal = Literal["linear", "own_attention", "rerun"]
+
+
+class ProxyHead(Head):
+    """logits = scale * y, where several proxies speak for each class (PODNet's classifier).
+
+    y_c = sum_k a_ck s_ck, the similarity s_ck = -|g x - g w_ck|^2 of unit x and w_ck, and the
+    attention a = softmax of s over the proxies k of a class. A block is classes x proxies x width.
+
+    sharpness: g. removal: what is left of a feature without a part of it: linear (the attention
+    stays that of the whole feature), own_attention (a part is heard with its own) or rerun (the
+    head is run on what is left, which is not normalised again).
+    """
+
+    def __init__(
+        self,
+        width: int,
+        proxies: int = 10,
+        sharpness: float = 1.0,
+        removal: Removal = "linear",
+    ) -> None:
+        super().__init__(width)
+        self.proxies, self.sharpness, self.removal = proxies, sharpness, removal
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def fresh_rows(self, classes: int) -> Tensor:
+        return torch.randn(classes, self.proxies, self.width) / math.sqrt(self.width)
+
+    def forward(self, features: Tensor) -> Verdict:
+        agreement = self._agreement(F.normalize(features))
+        scores = (agreement.softmax(2) * agreement).sum(2) - 2 * self.sharpness**2
+        return Verdict(self.scale * scores, scores)
+
+    def along(self, features: Tensor, direction: Tensor) -> Tensor:
+        unit = F.normalize(features)
+        part = self._agreement(torch.outer(unit @ direction, direction))
+        heard = part if self.removal == "own_attention" else self._agreement(unit)
+        return self.scale * (heard.softmax(2) * part).sum(2)
+
+    def taken(self, features: Tensor, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        if self.removal != "rerun":
+            return super().taken(features, parts)
+        unit = F.normalize(features)
+        projections = [share * torch.outer(unit @ way, way) for share, way in parts]
+        whole, left = (
+            self._agreement(vectors) for vectors in (unit, unit - torch.stack(projections).sum(0))
+        )
+        lost = (whole.softmax(2) * whole).sum(2) - (left.softmax(2) * left).sum(2)
+        return self.scale * lost
+
+    def _agreement(self, vectors: Tensor) -> Tensor:
+        """The part of the similarities that is linear in x, 2 g^2 <x, w>; the rest is -2 g^2."""
+        unit = F.normalize(self.weights.whole(), dim=2)
+        agreement = F.linear(vectors, unit.flatten(0, 1)).view(-1, *unit.shape[:2])
+        return 2 * self.sharpness**2 * agreement
 
 
 def uniform(width: int, *shape: int) -> Tensor:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -54,3 +57,50 @@ def _similarities(features: Tensor) -> Tensor:
     unit, count = F.normalize(features), len(features)
     cosines = unit @ unit.T
     return cosines.flatten()[1:].view(count - 1, count + 1)[:, :-1].flatten()
+
+
+def nca(logits: Tensor, labels: Tensor) -> Tensor:
+    """The proxy loss of each image as PODNet's published code computes it.
+
+    -(u_y - m) + log(1 + sum of e^(u_i - m) over i != y), m the largest logit. It is cross-entropy
+    but that the image's own class counts in the sum as the largest; a margin would cancel.
+    """
+    shifted = logits - logits.max(1, keepdim=True).values
+    own = shifted.gather(1, labels[:, None])[:, 0]
+    others = shifted.exp().scatter(1, labels[:, None], 0.0).sum(1)
+    return others.log1p() - own
+
+
+def log_odds(logits: Tensor) -> Tensor:
+    """log(p / (1 - p)) of every class: its logit against the log-sum-exp of all others."""
+    nothing = torch.full_like(logits[:, :1], torch.finfo(logits.dtype).min)
+    before = torch.cat([nothing, logits[:, :-1]], 1).logcumsumexp(1)
+    after = torch.cat([logits[:, 1:], nothing], 1).flip(1).logcumsumexp(1).flip(1)
+    return logits - torch.logaddexp(before, after)
+
+
+def pod_spatial(maps: Sequence[Tensor], old_maps: Sequence[Tensor]) -> Tensor:
+    """How far maps have moved, squared and summed over their height and over their width.
+
+    The two sums of an image are one unit vector; its distance is not squared. Mean over images
+    and maps, as PODNet's published code has it.
+    """
+    pairs = zip(maps, old_maps, strict=True)
+    moved = [_unit_sums(one, True) - _unit_sums(other, True) for one, other in pairs]
+    return torch.stack([torch.linalg.vector_norm(move, dim=1).mean() for move in moved]).mean()
+
+
+def pod_spatial_squared(maps: Sequence[Tensor], old_maps: Sequence[Tensor]) -> Tensor:
+    """The same as PODNet's paper has it: all maps but the last, both sums apart, and squared."""
+    pairs = list(zip(maps, old_maps, strict=True))[:-1]
+    moved = [_unit_sums(one, False) - _unit_sums(other, False) for one, other in pairs]
+    return torch.stack([move.square().sum(1).mean() for move in moved]).mean()
+
+
+def _unit_sums(stage: Tensor, jointly: bool) -> Tensor:
+    """The squares of a map summed over height and over width: one unit vector, or one for each."""
+    squares = stage.float().square()
+    sums = [squares.sum(2).flatten(1), squares.sum(3).flatten(1)]
+    if jointly:
+        return F.normalize(torch.cat(sums, 1))
+    return torch.cat([F.normalize(one) for one in sums], 1)

@@ -112,7 +112,7 @@ class _MomentumLens(Lens):
     def forward(self, out: Output, head: Head) -> Output:
         if self.alpha == 0.0 or self.now_h is None:
             return out
-        bias = self.alpha * self._bias(out.features, head, torch.tensor(self.beta))
+        bias = self._bias(out.features, head, (torch.tensor(self.alpha), torch.tensor(self.beta)))
         return dataclasses.replace(out, logits=out.logits - bias)
 
     def numbers(self) -> dict[str, float]:
@@ -123,18 +123,17 @@ class _MomentumLens(Lens):
         beta = 1.0 if is_first and self.chosen.first == "full" else self.chosen.beta
         return self.chosen.alpha, beta
 
-    def _bias(self, features: Tensor, head: Head, beta: Tensor) -> Tensor:
-        """What is to be taken from the logits, for alpha = 1."""
+    def _bias(self, features: Tensor, head: Head, values: tuple[Tensor, Tensor]) -> Tensor:
+        """What is to be taken from the logits, given alpha and beta."""
         assert self.now_h is not None
-        if self.chosen.mix == "direction":
-            mixed = beta * self.now_h
-            if self.before_h is not None:
-                mixed = mixed + (1 - beta) * self.before_h
-            return head.along(features, F.normalize(mixed, dim=0))
-        bias = beta * head.along(features, self.now_h)
+        alpha, beta = values
+        parts = [(beta, self.now_h)]
         if self.before_h is not None:
-            bias = bias + (1 - beta) * head.along(features, self.before_h)
-        return bias
+            parts.append((1 - beta, self.before_h))
+        if self.chosen.mix == "direction":
+            mixed = torch.stack([share * direction for share, direction in parts]).sum(0)
+            return head.taken(features, [(alpha, F.normalize(mixed, dim=0))])
+        return head.taken(features, [(alpha * share, direction) for share, direction in parts])
 
     def _learn(self, session: Session, kept: Pool, shown: View) -> tuple[float, float]:
         """Fit alpha and beta on the kept images as training sees them, the network frozen."""
@@ -148,8 +147,8 @@ class _MomentumLens(Lens):
             for batch in Epoch(kept, kept.everything, BATCH, session.seed, purpose).batches():
                 with evaluating(session.network):
                     out = shown(session.network(batch.images))
-                bias = self._bias(out.features, head, values[1])
-                loss = LOSS_WEIGHT * F.cross_entropy(out.logits - values[0] * bias, batch.labels)
+                bias = self._bias(out.features, head, (values[0], values[1]))
+                loss = LOSS_WEIGHT * F.cross_entropy(out.logits - bias, batch.labels)
                 optimiser.zero_grad()
                 (values.grad,) = torch.autograd.grad(loss, [values])
                 optimiser.step()

@@ -35,8 +35,15 @@ def _visited(session: Session, pool: Pool) -> Tensor:
     return session.visited
 
 
-def _all_parameters(network: Network) -> Iterable[nn.Parameter]:
+def all_parameters(network: Network) -> Iterable[nn.Parameter]:
+    """Everything moves."""
     return network.parameters()
+
+
+def all_but_old_rows(network: Network) -> Iterable[nn.Parameter]:
+    """Everything moves but what the head holds of old classes."""
+    held = {id(row) for row in network.head.old_rows()}
+    return [parameter for parameter in network.parameters() if id(parameter) not in held]
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Stage:
     name: str
     training: Training
     epochs: int
-    trained: Callable[[Network], Iterable[nn.Parameter]] = _all_parameters
+    trained: Callable[[Network], Iterable[nn.Parameter]] = all_parameters
     on_exemplars: bool = False
     members: Callable[[Session, Pool], Tensor] = _everything
     is_main: bool = True
@@ -151,7 +158,7 @@ class Method(Choice):
     def main_stage(
         self,
         session: Session,
-        trained: Callable[[Network], Iterable[nn.Parameter]] = _all_parameters,
+        trained: Callable[[Network], Iterable[nn.Parameter]] = all_parameters,
     ) -> Stage:
         """The usual first stage: all of the pool that is visited, for the scheduled epochs."""
         epochs = session.training.epochs_of(session.increment)

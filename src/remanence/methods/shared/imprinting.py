@@ -6,17 +6,16 @@ The folder `shared` holds what several methods are made of; nothing in it can be
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from remanence.core.settings import AtLeastZero, Positive, settings
 from remanence.heads import CosineHead, Head
 from remanence.loader import Pool
-from remanence.methods.base import Method, Stage
+from remanence.methods.base import Method, Stage, all_but_old_rows, all_parameters
 from remanence.network import Network
 from remanence.session import Session
 
@@ -47,7 +46,7 @@ class Imprinting(Method):
         return imprinted(network, pool, classes)
 
     def stages(self, session: Session) -> tuple[Stage, ...]:
-        main = self.main_stage(session, _all_but_old_rows if self.holds_old_rows else _everything)
+        main = self.main_stage(session, all_but_old_rows if self.holds_old_rows else all_parameters)
         if not self.finetune_epochs or session.teacher is None or session.keep == 0:
             return (main,)
         schedule = dataclasses.replace(
@@ -74,12 +73,3 @@ def imprinted(network: Network, pool: Pool, classes: range) -> Tensor:
         unit = F.normalize(pool.outputs(network, members).features)
         means.append(unit.mean(0))
     return network.head.row_norm() * F.normalize(torch.stack(means))
-
-
-def _everything(network: Network) -> Iterable[nn.Parameter]:
-    return network.parameters()
-
-
-def _all_but_old_rows(network: Network) -> Iterable[nn.Parameter]:
-    held = {id(row) for row in network.head.old_rows()}
-    return [parameter for parameter in network.parameters() if id(parameter) not in held]
