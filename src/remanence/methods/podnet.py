@@ -162,8 +162,11 @@ class Podnet(Method):
         return rules if self.tuned_for == "cnn" else dict(reversed(rules.items()))
 
     def _log_ratios(self, out: Output) -> Tensor:
-        """log(e^(scale (y_c - margin)) / sum of e^(scale y_i) over i != c)."""
-        scale = out.logits.sum() / out.scores.sum()  # scores are never positive
+        """log(e^(scale (y_c - margin)) / sum of e^(scale y_i) over i != c).
+
+        The margin does not move the scale: it would drive it below 0, where each loss is 0.
+        """
+        scale = (out.logits.sum() / out.scores.sum()).detach()  # scores are never positive
         return log_odds(out.logits) - scale * self.margin
 
     def _check_maps(self, network: Network, pool: Pool) -> None:
