@@ -16,6 +16,7 @@ from short_runs import (
     Cut,
     CutAt,
     Trained,
+    case,
     contents,
 )
 
@@ -113,6 +114,18 @@ def test_a_run_that_is_cut_while_a_bias_is_corrected_ends_the_same(
     assert archive.load(tmp_path / "checkpoints" / "session.safetensors")["position"][0] == 1
     _cut_and_go_on(case.experiment, tmp_path, (1, 1))
     assert contents(tmp_path) == contents(trained(case).folder)
+
+
+def test_a_run_that_is_cut_in_podnets_balanced_stage_ends_the_same(
+    trained: Callable[[Case], Trained], tmp_path: Path
+) -> None:
+    """Nothing is distilled in that stage; what is kept is chosen again after it."""
+    whole = case("podnet", "", 2)
+    with pytest.raises(Cut):
+        run(whole.experiment, Place(tmp_path, save_every=0), CutAt(1, 15))
+    assert archive.load(tmp_path / "checkpoints" / "session.safetensors")["position"][0] == 1
+    _cut_and_go_on(whole.experiment, tmp_path, (1, 3))
+    assert contents(tmp_path) == contents(trained(whole).folder)
 
 
 def test_a_finished_run_is_not_trained_again(

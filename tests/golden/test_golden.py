@@ -50,6 +50,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "lucir-dde-official": {"method": "lucir", "effects": {"colliding": OFFICIAL, "momentum": {}}},
     "mnemonics": {"method": {"name": "mnemonics", "exemplar_rate": 0.02, "refines_old": True}},
     "tpcil": {"method": "tpcil"},
+    "podnet": {"method": "podnet"},
+    "podnet-dde": {"method": "podnet", "effects": "colliding,momentum"},
 }
 IMAGES_ELSEWHERE = 2
 LEARNED_WITHIN = 1e-3

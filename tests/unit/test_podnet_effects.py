@@ -71,7 +71,7 @@ def test_an_image_and_its_neighbours_are_classified_jointly(form, kept):
         others = others.double().view(len(near), 4, -1)[place].tolist()
         own = believed_by_definition(form, scores[place], label, True)
         shared = sum(believed_by_definition(form, one, label, False) for one in others) / 4
-        assert float(seen[place]) == pytest.approx(-math.log((own + shared) / 2), rel=1e-4)
+        assert seen[place].item() == pytest.approx(-math.log((own + shared) / 2), rel=1e-4)
 
 
 @pytest.mark.parametrize("source", ["bank", "fresh", "through"])
