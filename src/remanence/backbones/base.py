@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from remanence.core.settings import Choice, settings
@@ -44,6 +46,38 @@ class Backbone(Choice):
         """A new one with random weights, for images of so many channels."""
 
 
+def projection(inputs: int, outputs: int, stride: int) -> nn.Module:
+    """The shortcut past a block that changes the shape: a 1 x 1 convolution (option B)."""
+    convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs))
+
+
+class ResidualBlock(nn.Module):
+    """Two 3 x 3 convolutions and a shortcut past them; `last_relu` ends it with a ReLU."""
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        stride: int,
+        last_relu: bool,
+        shortcut: Callable[[int, int, int], nn.Module] = projection,
+    ) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        changes = inputs != outputs
+        self.shortcut = shortcut(inputs, outputs, stride) if changes else nn.Sequential()
+        self.last_relu = last_relu
+
+    def forward(self, images: Tensor) -> Tensor:
+        inside = F.relu(self.bn1(self.conv1(images)))
+        outside = self.bn2(self.conv2(inside)) + self.shortcut(images)
+        return F.relu(outside) if self.last_relu else outside
+
+
 def initialise(trunk: nn.Module) -> None:
     """He initialisation of the convolutions; batch norm starts as the identity."""
     for module in trunk.modules():
@@ -68,6 +102,13 @@ def with_filter_scales(trunk: Trunk) -> Trunk:
         if isinstance(module, nn.Conv2d):
             parametrize.register_parametrization(module, "weight", FilterScale(module.weight))
     return trunk
+
+
+def silence_residuals(trunk: nn.Module) -> None:
+    """Every residual block starts as its shortcut alone."""
+    for module in trunk.modules():
+        if isinstance(module, ResidualBlock):
+            nn.init.zeros_(module.bn2.weight)
 
 
 BASE = Backbone

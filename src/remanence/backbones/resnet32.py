@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from remanence.backbones.base import Backbone, Seen, Trunk, initialise, with_filter_scales
+from remanence.backbones.base import (
+    Backbone,
+    ResidualBlock,
+    Seen,
+    Trunk,
+    initialise,
+    with_filter_scales,
+)
 from remanence.core.settings import settings
 
 BLOCKS_PER_STAGE = 5
@@ -28,25 +34,6 @@ class Resnet32(Backbone):
         return with_filter_scales(trunk) if self.filter_scales else trunk
 
 
-class _Block(nn.Module):
-    def __init__(self, inputs: int, outputs: int, stride: int, last_relu: bool) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outputs)
-        self.shortcut = nn.Sequential()
-        if inputs != outputs:
-            convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-            self.shortcut = nn.Sequential(convolution, nn.BatchNorm2d(outputs))
-        self.last_relu = last_relu
-
-    def forward(self, images: Tensor) -> Tensor:
-        inside = F.relu(self.bn1(self.conv1(images)))
-        outside = self.bn2(self.conv2(inside)) + self.shortcut(images)
-        return F.relu(outside) if self.last_relu else outside
-
-
 class _Resnet32(Trunk):
     def __init__(self, channels: int, last_relu: bool) -> None:
         super().__init__()
@@ -66,6 +53,6 @@ class _Resnet32(Trunk):
 
 
 def _stage(inputs: int, outputs: int, stride: int, last_relu: bool) -> nn.Sequential:
-    blocks = [_Block(inputs, outputs, stride, True)]
-    blocks += [_Block(outputs, outputs, 1, True) for _ in range(BLOCKS_PER_STAGE - 2)]
-    return nn.Sequential(*blocks, _Block(outputs, outputs, 1, last_relu))
+    blocks = [ResidualBlock(inputs, outputs, stride, True)]
+    blocks += [ResidualBlock(outputs, outputs, 1, True) for _ in range(BLOCKS_PER_STAGE - 2)]
+    return nn.Sequential(*blocks, ResidualBlock(outputs, outputs, 1, last_relu))
