@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +21,7 @@ from PIL.Image import Transpose
 
 from remanence.core.errors import DataError
 
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "BMP", "GIF")
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF")  # Pillow takes MPO for JPEG
 LARGEST = 80_000_000  # pixels; a file that claims more is not decoded
 ORIENTATION = 0x0112  # in EXIF; 1 is upright, from 5 on an image lies on its side
 UPRIGHT = {
@@ -37,6 +38,8 @@ CENTRE = 224 / 256  # of the shorter side
 
 Box = tuple[float, float, float, float]
 T = TypeVar("T")
+
+warnings.filterwarnings("ignore", module=r"PIL\.")  # what is odd about a file is told of by us
 
 
 class Unreadable(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -12,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from PIL import Image
 
 from remanence.core.errors import DataError
 from remanence.photographs.album import Album
@@ -95,8 +93,7 @@ def _wrong_headers(root: Path, names: Sequence[str], workers: int) -> dict[str, 
             return str(error)
         return None
 
-    with warnings.catch_warnings(), ThreadPoolExecutor(workers) as threads:
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # we refuse them ourselves
+    with ThreadPoolExecutor(workers) as threads:
         found = zip(names, threads.map(fault, names), strict=True)
         return {name: why for name, why in found if why}
 
