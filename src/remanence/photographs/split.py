@@ -68,7 +68,8 @@ class _Memory:
         self._file = cache() / "remanence" / "splits" / f"{key.hexdigest()[:20]}.json"
         self._share = share
         self._tested: dict[str, bool] = {}
-        with contextlib.suppress(OSError, ValueError):  # not there, or damaged: as if it were new
+        # Where it is not there, or damaged, it is as if it were new.
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             self._tested = dict(json.loads(self._file.read_text(encoding="utf-8"))["tested"])
 
     def to_test(self, name: str, hashed: Sequence[str]) -> set[str]:
