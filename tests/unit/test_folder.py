@@ -101,7 +101,7 @@ def test_what_is_no_image_is_left_out_and_listed(root):
     splits = load(root)
     assert (len(splits.train), len(splits.test)) == (2, 1)
     ((line, listed),) = splits.notes.items()
-    assert line == "4 files are no images that can be read and are left out"
+    assert line == "files left out because they cannot be read as images: 4"
     assert [one.split(":")[0] for one in listed] == [
         "train/a/empty.jpg",
         "train/a/link.jpg",
@@ -118,7 +118,7 @@ def test_the_same_bytes_twice_are_told_of_by_name(root, layout):
     one, other = (root / layout.format(name) for name in "ab")
     (other / "copy.jpg").write_bytes((one / "00001.jpg").read_bytes())
     notes = load(root).notes
-    assert list(notes) == ["1 photographs are there more than once"]
+    assert list(notes) == ["photographs that are there more than once: 1"]
     expected = f"{layout.format('a')}/00001.jpg = {layout.format('b')}/copy.jpg"
     assert list(notes.values()) == [[expected]]
 
@@ -167,7 +167,7 @@ def test_a_class_without_images_is_named(root):
     tree(root, {"train/b": 1, "test/a": 1, "test/b": 1})
     (root / "train/a").mkdir()
     (root / "train/c").mkdir()
-    with pytest.raises(DataError, match=r"class 'a' .* has no train image .*nor have 1 others"):
+    with pytest.raises(DataError, match=r"class 'a' .* has no train image .*and 1 more like it"):
         load(root)
 
 

@@ -52,7 +52,7 @@ def experiment(root, *trees, workers=2):
         "backbone": {"name": "convnet", "width": 8},
         "memory": {"per_class": 2},
         "training": {"epochs": 2, "batch": 5},
-        "machine": {"device": "cpu", "threads": 1},
+        "machine": {"device": "cpu", "threads": 1, "precision": "float32"},
     }
     return Experiment.of(usual, *trees)
 
@@ -96,9 +96,9 @@ def test_damaged_files_do_not_end_a_run_and_are_told_of_once(root, tmp_path):
     records = run(experiment(root), tmp_path / "run", watched)
     assert len(records) == 3
     left_out, *gray = watched.lines
-    assert left_out.startswith("1 files are no images that can be read and are left out; they are")
+    assert left_out.startswith("files left out because they cannot be read as images: 1; they are")
     assert [line.split(";")[0] for line in gray] == [
-        "1 files cannot be decoded and are seen as plain gray"
+        "files that cannot be decoded and are seen as plain gray: 1"
     ] * 2
     events = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     listed = [one for event in events if event["event"] == "note" for one in event["listed"]]

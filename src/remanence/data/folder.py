@@ -60,8 +60,8 @@ class Folder(Data):
             known = hashes(root, list(of_equal_size((train, test))), workers)
         check_not_empty(root, train, test)
         notes = {
-            f"{len(wrong)} files are no images that can be read and are left out": wrong,
-            f"{len(copies(known))} photographs are there more than once": copies(known),
+            f"files left out because they cannot be read as images: {len(wrong)}": wrong,
+            f"photographs that are there more than once: {len(copies(known))}": copies(known),
         }
         images = albums(root, train, test, self.size, workers)
         return Splits(

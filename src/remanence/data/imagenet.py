@@ -75,7 +75,7 @@ class Imagenet(Data):
         train, test = ({name: one.get(name, ()) for name in wnids} for one in (train, test))
         images = albums(root, train, test, self.size, workers)
         left_out = [*empty, *also_empty]
-        line = f"{len(left_out)} files are empty and are left out"
+        line = f"empty files left out: {len(left_out)}"
         return Splits(*images, tuple(wnids), {line: left_out} if left_out else {})
 
     def _root(self) -> Path:

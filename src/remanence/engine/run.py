@@ -107,7 +107,7 @@ def _tell_unreadable(course: Course, unreadable: Mapping[str, str], told: int) -
     """Tell of the files that turned out to be no images since so many were told of."""
     listed = [f"{name}: {why}" for name, why in list(unreadable.items())[told:]]
     if listed:
-        line = f"{len(listed)} files cannot be decoded and are seen as plain gray"
+        line = f"files that cannot be decoded and are seen as plain gray: {len(listed)}"
         _tell(course.diary, course.progress, line, listed)
     return told + len(listed)
 
@@ -170,7 +170,7 @@ def _tuned(
     if experiment.machine.precision == "auto" and (known := decided_precision(folder)):
         machine = dataclasses.replace(experiment.machine, precision=known)
         return dataclasses.replace(experiment, machine=machine)
-    return tuned(experiment, tuple(images.pixels.shape[1:]), device)
+    return tuned(experiment, images.shape, device)
 
 
 def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[str, object]:

@@ -48,7 +48,9 @@ class Unreadable(Exception):
 
 def cannot_read(path: Path, error: OSError) -> DataError:
     """The one line that it comes to when the disk does not give what is asked for."""
-    return DataError(f"cannot read {path}: {error.strerror or error}; is it still there?")
+    return DataError(
+        f"cannot read {path}: {error.strerror or error}; see that it is there and may be read"
+    )
 
 
 def content_hash(path: Path) -> str:

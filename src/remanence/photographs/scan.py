@@ -103,7 +103,7 @@ def check_not_empty(root: Path, train: Classes, test: Classes) -> None:
     for kind, classes in (("train", train), ("test", test)):
         empty = [name for name in train if not classes.get(name)]
         if empty:
-            more = f" (nor have {len(empty) - 1} others)" if len(empty) > 1 else ""
+            more = f" (and {len(empty) - 1} more like it)" if len(empty) > 1 else ""
             raise DataError(
                 f"class '{empty[0]}' in {root} has no {kind} image that can be read{more}: "
                 "add some, or take the class away"

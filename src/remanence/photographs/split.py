@@ -16,7 +16,6 @@ from pathlib import Path
 
 from remanence.core import files
 from remanence.core.errors import DataError, FolderError
-from remanence.core.packings import cache
 from remanence.photographs.decode import content_hash
 from remanence.photographs.scan import Classes, File
 
@@ -65,7 +64,7 @@ class _Memory:
 
     def __init__(self, root: Path, share: float) -> None:
         key = hashlib.blake2b(f"{root.resolve()}\0{share}".encode(errors="surrogatepass"))
-        self._file = cache() / "remanence" / "splits" / f"{key.hexdigest()[:20]}.json"
+        self._file = files.cache_folder() / "splits" / f"{key.hexdigest()[:20]}.json"
         self._share = share
         self._tested: dict[str, bool] = {}
         # Where it is not there, or damaged, it is as if it were new.
