@@ -6,6 +6,7 @@ import pytest
 import torch
 from made_photographs import tree
 
+from remanence.core import choices
 from remanence.core.errors import DataError, SettingsError
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
@@ -86,6 +87,17 @@ def test_the_published_mirror_of_red_and_blue_works_on_files(root, tmp_path):
     method = {"name": "lucir", "mirror": "channels", "finetune_epochs": 0}
     records = run(experiment(root, {"method": method}), tmp_path / "run")
     assert "nme" in records[-1].readings
+
+
+@pytest.mark.parametrize("method", choices.names("methods"))
+def test_every_method_learns_from_files_and_goes_on_where_it_was_cut(root, tmp_path, method):
+    chosen = experiment(root, {"method": {"name": method}})
+    whole = run(chosen, tmp_path / "whole")
+    assert len(whole) == 3 and whole[-1].kept["images"] > 0
+    with pytest.raises(Cut):
+        run(chosen, Place(tmp_path / "cut", save_every=0), Watched(8))
+    run(chosen, tmp_path / "cut")
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
 
 
 def test_damaged_files_do_not_end_a_run_and_are_told_of_once(root, tmp_path):
