@@ -7,6 +7,7 @@ image can therefore be seen in the very view that they have in this epoch, and n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -23,13 +24,20 @@ class Draws:
     mirror: Tensor
     brightness: Tensor
 
+    def to(self, device: torch.device) -> Draws:
+        """The same on a device."""
+        return Draws(self.shift.to(device), self.mirror.to(device), self.brightness.to(device))
+
     def __getitem__(self, indices: Tensor) -> Draws:
         return Draws(self.shift[indices], self.mirror[indices], self.brightness[indices])
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """How images are varied in training and normalised always."""
+    """How images are varied in training and normalised always.
+
+    crops: whether photographs are decoded as random crops of random size; see `photographs`.
+    """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -37,6 +45,7 @@ class Augmentation:
     mirrors: bool = True
     brightness: float = 0.0
     subtracts_mean_image: bool = False
+    crops: bool = False
 
     def draw(self, count: int, generator: torch.Generator) -> Draws:
         """Decide by chance how each of `count` images is to be seen."""
@@ -62,14 +71,22 @@ class Augmentation:
         return self._normalise(pixels / 255)
 
     def _normalise(self, images: Tensor) -> Tensor:
-        mean = torch.tensor(self.mean, device=images.device).view(-1, 1, 1)
-        std = torch.tensor(self.std, device=images.device).view(-1, 1, 1)
+        mean, std = _constants(self.mean, images.device), _constants(self.std, images.device)
         return images.sub_(mean).div_(std)
+
+
+@cache
+def _constants(values: tuple[float, ...], device: torch.device) -> Tensor:
+    """One for each channel; sent to a GPU once, because sending waits for all that it has to do."""
+    return torch.tensor(values, device=device).view(-1, 1, 1)
 
 
 def _crop(pixels: Tensor, draws: Draws, pad: int) -> Tensor:
     """A crop of the zero-padded images at each one's shift, mirrored where drawn: one gather."""
     count, channels, height, width = pixels.shape
+    if pad == 0:
+        mirror = draws.mirror.to(pixels.device).view(-1, 1, 1, 1)
+        return torch.where(mirror, pixels.flip(-1), pixels)
     padded = torch.nn.functional.pad(pixels, (pad, pad, pad, pad))
     shift, mirror = draws.shift.to(pixels.device), draws.mirror.to(pixels.device)
     rows = shift[:, :1] + torch.arange(height, device=pixels.device)
@@ -88,6 +105,16 @@ NAMED = {
     ),
     "cifar_tpcil": Augmentation(
         mean=(0.5071, 0.4866, 0.4409), std=(0.2009, 0.1984, 0.2023), brightness=63 / 255
+    ),
+    "imnet_lucir": Augmentation(
+        mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), pad=0, crops=True
+    ),
+    "imnet_pod": Augmentation(
+        mean=(0.485, 0.456, 0.406),
+        std=(0.229, 0.224, 0.225),
+        pad=0,
+        brightness=63 / 255,
+        crops=True,
     ),
     "cifar_icarl": Augmentation(mean=(0.0,) * 3, std=(1.0,) * 3, subtracts_mean_image=True),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,9 @@ from remanence.augment import Augmentation, Draws
 from remanence.core import seeds
 from remanence.data.base import Images
 from remanence.network import EVALUATION_BATCH, Network, Output, evaluating
+from remanence.photographs.collection import Photographs
+
+EVALUATION_PIXELS = 128 * 224 * 224  # of all images that are run at once, to bound the memory
 
 
 @dataclass(frozen=True)
@@ -54,18 +57,40 @@ class Pool:
         """All places in the pool."""
         return torch.arange(len(self), device=self.device)
 
+    @cached_property
+    def mean_image_there(self) -> Tensor:
+        """The mean image, on the device."""
+        return self.mean_image.to(self.device)
+
+    def seen(self, parts: Sequence[Tensor], chances: Tensor | None = None) -> Iterator[Tensor]:
+        """The pixels of one part of the pool after another, on the device.
+
+        Photographs are decoded ahead, each as a crop if there are `chances` that decide on it.
+        """
+        if isinstance(self.images, Photographs):
+            return self.images.seen(parts, chances, self.device)
+        return (self.pixels[part] for part in parts)
+
+    def test_views(self, parts: Sequence[Tensor], mirrored: bool = False) -> Iterator[Tensor]:
+        """One part after another as prediction sees it; `mirrored` left to right on demand."""
+        for pixels in self.seen(parts):
+            shown = pixels.flip(-1) if mirrored else pixels
+            yield self.augmentation.test_view(shown, self.mean_image_there)
+
     def test_view(self, indices: Tensor, mirrored: bool = False) -> Tensor:
-        """Images as prediction sees them; `mirrored` left to right on demand."""
-        pixels = self.pixels[indices]
-        pixels = pixels.flip(-1) if mirrored else pixels
-        return self.augmentation.test_view(pixels, self.mean_image.to(self.device))
+        """Some images as prediction sees them."""
+        (view,) = self.test_views([indices], mirrored)
+        return view
 
     def outputs(self, network: Network, indices: Tensor, mirrored: bool = False) -> Output:
         """What a network says of some images, in eval mode and as prediction sees them."""
+        at_once = max(
+            1, min(EVALUATION_BATCH, EVALUATION_PIXELS // math.prod(self.images.shape[1:]))
+        )
         parts = []
         with evaluating(network):
-            for part in indices.split(EVALUATION_BATCH):
-                out = network(self.test_view(part, mirrored))
+            for view in self.test_views(indices.split(at_once), mirrored):
+                out = network(view)
                 parts.append((out.features, out.logits, out.scores))
         features, logits, scores = (torch.cat(column) for column in zip(*parts, strict=True))
         return Output(features, logits, scores)
@@ -87,26 +112,42 @@ class Epoch:
     def order(self) -> Tensor:
         """The places in the order in which they are visited."""
         shuffle = seeds.generator(self.seed, *self.purpose, "order")
-        return self.members[torch.randperm(len(self.members), generator=shuffle)]
+        shuffled = torch.randperm(len(self.members), generator=shuffle)
+        return self.members.to(self.pool.device)[shuffled.to(self.pool.device)]
 
     @cached_property
     def draws(self) -> Draws:
         """How chance has every image of the pool seen in this epoch."""
         chance = seeds.generator(self.seed, *self.purpose, "views")
-        return self.pool.augmentation.draw(len(self.pool), chance)
+        return self.pool.augmentation.draw(len(self.pool), chance).to(self.pool.device)
+
+    @cached_property
+    def chances(self) -> Tensor | None:
+        """The numbers that decide on the crops of photographs, where they are cropped."""
+        if not self.pool.augmentation.crops:
+            return None
+        chance = seeds.generator(self.seed, *self.purpose, "crops")
+        return torch.randint(2**63 - 1, (len(self.pool),), generator=chance)
 
     def view(self, indices: Tensor) -> Tensor:
         """The views that some images have in this epoch, whenever they are asked for."""
+        (view,) = self._views([indices])
+        return view
+
+    def _views(self, parts: Sequence[Tensor]) -> Iterator[Tensor]:
+        """Those of one part of the pool after another."""
         if not self.varies_images:
-            return self.pool.test_view(indices)
-        pixels = self.pool.pixels[indices]
-        mean_image = self.pool.mean_image.to(self.pool.device)
-        return self.pool.augmentation.train_view(pixels, self.draws[indices.cpu()], mean_image)
+            yield from self.pool.test_views(parts)
+            return
+        augmentation, mean_image = self.pool.augmentation, self.pool.mean_image_there
+        for part, pixels in zip(parts, self.pool.seen(parts, self.chances), strict=True):
+            yield augmentation.train_view(pixels, self.draws[part], mean_image)
 
     def __len__(self) -> int:
         return math.ceil(len(self.members) / self.batch_size)
 
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from the `start`-th on; the last one may be smaller."""
-        for indices in list(self.order.split(self.batch_size))[start:]:
-            yield Batch(self.view(indices), self.pool.labels[indices], indices, self)
+        parts = self.order.split(self.batch_size)[start:]
+        for indices, images in zip(parts, self._views(parts), strict=True):
+            yield Batch(images, self.pool.labels[indices], indices, self)

@@ -6,12 +6,9 @@ From here on a label is the position of a class in the order; names come back on
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,6 +26,7 @@ from remanence.core.settings import (
     settings,
 )
 from remanence.data.base import Images, Splits
+from remanence.orders import named_orders
 
 
 def _as_order(value: Any) -> str | tuple[int, ...] | None:
@@ -84,13 +82,6 @@ class Stream:
     def class_names(self) -> tuple[str, ...]:
         """What the labels mean."""
         return tuple(name for increment in self.increments for name in increment.names)
-
-
-@cache
-def named_orders() -> dict[str, list[int]]:
-    """The published class orders by name."""
-    text = resources.files("remanence").joinpath("orders.json").read_text(encoding="utf-8")
-    return {name: entry["order"] for name, entry in json.loads(text).items()}
 
 
 def order_hash(order: Sequence[int]) -> str:
@@ -159,7 +150,7 @@ def make_stream(splits: Splits, plan: StreamPlan) -> Stream:
 def _relabelled(images: Images, position: torch.Tensor) -> Images:
     labels = position[images.labels]
     kept = labels >= 0
-    return Images(images.pixels[kept], labels[kept])
+    return images.labelled(labels)[kept]
 
 
 def _check_not_empty(increment: Increment) -> None:

@@ -13,8 +13,8 @@ from commands import Here, finished
 from remanence.cli.list import KINDS
 from remanence.cli.main import COMMANDS, EXIT_CODES
 from remanence.core import choices
+from remanence.orders import named_orders
 from remanence.recipe import recipe_names
-from remanence.stream import named_orders
 
 HEAVY = ("torch", "pydantic", "numpy", "rich", "matplotlib", "sklearn")
 HELP = """

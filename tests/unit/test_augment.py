@@ -128,6 +128,14 @@ def test_published_constants():
     assert not augmentation("digits").mirrors
 
 
+def test_published_constants_of_photographs():
+    lucir, pod = (augmentation(f"imnet_{name}") for name in ("lucir", "pod"))
+    assert (lucir.mean, lucir.std) == ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    assert pod == dataclasses.replace(lucir, brightness=63 / 255)
+    assert lucir.crops and lucir.mirrors and lucir.pad == lucir.brightness == 0
+    assert not any(kind.crops for name, kind in NAMED.items() if not name.startswith("imnet"))
+
+
 def test_an_unknown_augmentation_is_refused_with_the_nearest_name():
     with pytest.raises(SettingsError, match=r"training\.augmentation: .* did you mean 'cifar_pod'"):
         augmentation("cifar_podd")

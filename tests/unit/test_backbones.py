@@ -1,4 +1,4 @@
-"""ResNet-32 as LUCIR and DDE use it, against the description of it; and the small convnet."""
+"""ResNet-32 and ResNet-18 as LUCIR and DDE use them, against their descriptions; the convnet."""
 
 import math
 
@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from remanence.backbones.convnet import Convnet
+from remanence.backbones.resnet18 import Resnet18
 from remanence.backbones.resnet32 import Resnet32
 from remanence.core import archive
 
@@ -171,3 +172,58 @@ def test_a_scale_is_a_factor_of_each_filter_and_channel():
     expected = torch.ones(32, 16, 3, 3)
     expected[3, 5] = 2.0
     torch.testing.assert_close(ratio, expected)
+
+
+def resnet18(**chosen):
+    torch.manual_seed(1)
+    return Resnet18(**chosen).build(3)
+
+
+def resnet18_by_description(trunk, images):
+    """7 x 7 by twos, norm, ReLU, 3 x 3 maximum by twos; then 4 stages of 2 blocks, as above."""
+    parts = iter([m for m in trunk.modules() if isinstance(m, nn.Conv2d | nn.BatchNorm2d)])
+
+    def convolve(x, stride):
+        convolution, norm = next(parts), next(parts)
+        pad = convolution.weight.shape[-1] // 2
+        x = F.conv2d(x, convolution.weight, None, stride, pad)
+        centred = x - norm.running_mean[:, None, None]
+        return centred / (norm.running_var[:, None, None] + 1e-5).sqrt()
+
+    x, stages = F.max_pool2d(convolve(images, 2).relu(), 3, 2, 1), []
+    for stage in range(4):
+        for block in range(2):
+            stride = 2 if stage and block == 0 else 1
+            inside = convolve(convolve(x, stride).relu(), 1)
+            x = inside + (convolve(x, stride) if stride == 2 else x)
+            x = x if (stage, block) == (3, 1) else x.relu()
+        stages.append(x)
+    assert next(parts, None) is None
+    return x.flatten(2).mean(2), stages
+
+
+def test_forward_of_resnet18_by_description():
+    trunk = resnet18()
+    trunk.train()(noise(8, 64))
+    with torch.no_grad():
+        seen = trunk.eval()(noise(2, 64))
+        features, stages = resnet18_by_description(trunk, noise(2, 64))
+    torch.testing.assert_close(seen.features, features, rtol=1e-4, atol=1e-4)
+    assert len(seen.maps) == len(stages) == 4
+    for found, expected in zip(seen.maps, stages, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_size_of_resnet18():
+    trunk = resnet18()
+    assert sum(parameter.numel() for parameter in trunk.parameters()) == 11_176_512
+    assert trunk.width == 512
+    shapes = [tuple(one.shape[1:]) for one in trunk(noise(2, 64)).maps]
+    assert shapes == [(64, 16, 16), (128, 8, 8), (256, 4, 4), (512, 2, 2)]
+
+
+@pytest.mark.parametrize("last_relu", [False, True])
+def test_features_of_resnet18_are_signed_unless_a_last_relu_is_asked_for(last_relu):
+    seen = resnet18(last_relu=last_relu)(noise(4, 32))
+    assert bool((seen.features < 0).any()) != last_relu
+    assert all((one >= 0).all() for one in seen.maps[:3])

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from remanence.core.errors import SettingsError
 from remanence.core.settings import decode
 from remanence.data.base import Images, Splits
+from remanence.orders import named_orders
 from remanence.stream import (
     StreamPlan,
     class_order,
     group_sizes,
     make_stream,
-    named_orders,
     order_hash,
 )
 

@@ -37,7 +37,8 @@ def _found(kind: str) -> dict[str, str]:
 
         return {name: str(recipe_text(name).get("about", "")) for name in recipe_names()}
     if kind == "orders":
-        from remanence.stream import named_orders, order_hash
+        from remanence.orders import named_orders
+        from remanence.stream import order_hash
 
         orders = named_orders()
         return {

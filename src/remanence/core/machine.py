@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Literal
 
 import torch
@@ -11,6 +12,13 @@ from remanence.core.errors import SettingsError
 from remanence.core.settings import AtLeastOne, Settings, settings
 
 Precision = Literal["auto", "float32", "bfloat16"]
+
+
+def processors() -> int:
+    """How many of them this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @settings

@@ -40,9 +40,9 @@ def data_folders(chosen: str | None = None) -> list[Path]:
     a download goes.
     """
     if chosen:
-        return [_path(chosen)]
+        return [expanded(chosen)]
     named = os.environ.get(VARIABLE)
-    return [*([_path(named)] if named else []), files.cache_folder() / "data"]
+    return [*([expanded(named)] if named else []), files.cache_folder() / "data"]
 
 
 def find(name: str, packings: Sequence[Packing], places: Sequence[Path], limit: int) -> Found:
@@ -95,5 +95,6 @@ def _unpacked(archive: Path, packings: Sequence[Packing], limit: int) -> Found:
     return nearest, [Part(f"{archive} ({path})", members[path]) for path in paths[nearest]]
 
 
-def _path(text: str) -> Path:
+def expanded(text: str) -> Path:
+    """The path that a user's words mean."""
     return Path(os.path.expanduser(text))

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from remanence.core.settings import settings
+from remanence.data.base import Images
 from remanence.effects.base import Effect, Lens, View
 from remanence.heads import Head
 from remanence.loader import Pool
@@ -54,7 +55,7 @@ class _NearestMeanLens(Lens):
             return
         means = _unit_means(session.network, kept, False)
         if self.mirror == "channels":
-            swapped = dataclasses.replace(kept.images, pixels=kept.images.pixels.flip(1))
+            swapped = Images(kept.images.pixels.flip(1), kept.images.labels)
             swapped_pool = dataclasses.replace(kept, images=swapped)
             means = means + _unit_means(session.network, swapped_pool, False)
         elif self.mirror == "auto" and kept.augmentation.mirrors:

@@ -63,7 +63,8 @@ class Fit:
             self.session.network.load_state_dict(saved["network"])
             self.learner.lenses.load(saved["lenses"], self.session.pool.device)
             self.position = Position(*saved["position"])
-            self.chosen = Images.load(saved["chosen"]) if saved["chosen"] else None
+            if saved["chosen"]:
+                self.chosen = self.session.pool.images.load(saved["chosen"])
         stages = self.learner.experiment.method.stages(self.session)
         for number, stage in enumerate(stages):
             if number >= self.position.stage:

@@ -26,7 +26,7 @@ class Learner:
     ) -> None:
         assert experiment.backbone is not None and experiment.training.augmentation is not None
         torch.manual_seed(seeds.derived(experiment.seed, "weights"))
-        trunk = experiment.backbone.build(like.pixels.shape[1])
+        trunk = experiment.backbone.build(like.shape[0])
         head = experiment.method.head(trunk.width)
         self.experiment = experiment
         self.network = Network(trunk, head, experiment.machine.precision).to(device)
@@ -89,4 +89,4 @@ class Learner:
         """Continue from what was saved."""
         self.network.load_state_dict(state["network"])
         self.lenses.load(state["lenses"], self._device)
-        self.exemplars = Images.load(state["exemplars"])
+        self.exemplars = self.exemplars.load(state["exemplars"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from remanence.engine.keeper import Keeper
 from remanence.engine.learner import Learner
 from remanence.engine.tuning import tuned
 from remanence.experiment import Experiment
+from remanence.photographs.collection import Photographs
 from remanence.records import Record
 from remanence.stream import Increment, Stream, make_stream
 
@@ -59,6 +60,8 @@ def run(
         resolved = _tuned(resolved, place.folder, splits.train, device)
         diary = Diary(place.folder, experiment, resolved, place.recipe)
         diary.log("started", **_surroundings(stream, splits, device))
+        for line, listed in splits.notes.items():
+            _tell(diary, progress, line, listed)
         learner = Learner(resolved, splits.train, splits.mean_image, device)
         keeper = Keeper(diary.save_session, place.save_every)
         base = None
@@ -75,6 +78,7 @@ def learn_all(
 ) -> None:
     """Go through the increments that are not finished yet."""
     finished = course.diary.resume(learner)
+    gray = 0
     plan = planned_steps(learner.experiment, increments)
     course.progress.planned(sum(plan))
     course.progress.stepped(sum(plan[:finished]))
@@ -95,7 +99,23 @@ def learn_all(
             learner.close(session, chosen)
             known = increments[: increment.number + 1]
             course.diary.close_increment(learner, *evaluate(learner, known))
+            gray = _tell_unreadable(course, increment.train.unreadable, gray)
             course.keeper.stop_if_asked()
+
+
+def _tell_unreadable(course: Course, unreadable: Mapping[str, str], told: int) -> int:
+    """Tell of the files that turned out to be no images since so many were told of."""
+    listed = [f"{name}: {why}" for name, why in list(unreadable.items())[told:]]
+    if listed:
+        line = f"files that cannot be decoded and are seen as plain gray: {len(listed)}"
+        _tell(course.diary, course.progress, line, listed)
+    return told + len(listed)
+
+
+def _tell(diary: Diary, progress: Progress, line: str, listed: Sequence[str]) -> None:
+    """A line for the user, and the list of what it is about for the log."""
+    progress.said(f"{line}; they are listed in {diary.folder / 'log.jsonl'}")
+    diary.log("note", note=line, listed=list(listed))
 
 
 def check(experiment: Experiment, stream: Stream) -> None:
@@ -115,12 +135,19 @@ def check(experiment: Experiment, stream: Stream) -> None:
 
 
 def _check_augmentation(experiment: Experiment, images: Images) -> None:
-    name, channels = experiment.training.augmentation, images.pixels.shape[1]
+    name, channels = experiment.training.augmentation, images.shape[0]
     assert name is not None
-    if len(augmentation(name).mean) != channels:
+    chosen, are_files = augmentation(name), isinstance(images, Photographs)
+    wrong = None
+    if len(chosen.mean) != channels:
+        wrong = f"for images of {len(chosen.mean)} channels, but these have {channels}"
+    elif chosen.crops and not are_files:
+        wrong = "for photographs that are decoded as random crops, but these are in memory"
+    elif chosen.subtracts_mean_image and are_files:
+        wrong = "for images in memory, whose mean it subtracts, but these are files"
+    if wrong:
         raise SettingsError(
-            f"training.augmentation: {name} is for images of {len(augmentation(name).mean)} "
-            f"channels, but these have {channels}; leave it open for the data's own"
+            f"training.augmentation: {name} is {wrong}; leave it open for the data's own"
         )
 
 
@@ -143,7 +170,7 @@ def _tuned(
     if experiment.machine.precision == "auto" and (known := decided_precision(folder)):
         machine = dataclasses.replace(experiment.machine, precision=known)
         return dataclasses.replace(experiment, machine=machine)
-    return tuned(experiment, tuple(images.pixels.shape[1:]), device)
+    return tuned(experiment, images.shape, device)
 
 
 def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[str, object]:
