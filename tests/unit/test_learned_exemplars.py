@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from remanence import augment
 from remanence.core.errors import RemanenceError
+from remanence.images import Images
 from remanence.learned_exemplars import Descent, FittedRows, MeanRows, learned
 from remanence.loader import Epoch
 
@@ -94,7 +95,7 @@ def adam(rate):
 
 def cosine_loss(network, rows, pixels, kept, epochs):
     """What the exemplars' classifier loses on all that is asked, as prediction sees it."""
-    pool = dataclasses.replace(kept, images=dataclasses.replace(kept.images, pixels=pixels))
+    pool = dataclasses.replace(kept, images=Images(pixels, kept.images.labels))
     asked = epochs[0].pool
     classifier = rows(pool.outputs(network, pool.everything).features)
     unit = F.normalize(asked.outputs(network, asked.everything).features)

@@ -10,6 +10,7 @@ import torch
 from remanence.core.errors import SettingsError
 from remanence.data.cifar100 import Cifar100
 from remanence.data.digits import Digits
+from remanence.images import Images
 from remanence.memory import Memory
 from remanence.methods.lucir import Lucir
 from remanence.methods.mnemonics import Mnemonics
@@ -68,7 +69,7 @@ def test_each_half_of_the_old_exemplars_moves_for_the_other_half():
     darker = session.pool.images.pixels.clone()
     second = [session.pool.new_count + place for place in (1, 3, 5)]  # of two of each old class
     darker[second] //= 2
-    images = dataclasses.replace(session.pool.images, pixels=darker)
+    images = Images(darker, session.pool.images.labels)
     pool = dataclasses.replace(session.pool, images=images)
     other = chosen.remember(dataclasses.replace(session, pool=pool)).pixels
     first, new = [0, 2, 4], [6, 7, 8, 9]

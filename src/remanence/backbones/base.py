@@ -111,11 +111,4 @@ def with_filter_scales(trunk: Trunk) -> Trunk:
     return trunk
 
 
-def silence_residuals(trunk: nn.Module) -> None:
-    """Every residual block starts as its shortcut alone."""
-    for module in trunk.modules():
-        if isinstance(module, ResidualBlock):
-            nn.init.zeros_(module.bn2.weight)
-
-
 BASE = Backbone
