@@ -47,6 +47,8 @@ class Tpcil(Imprinting):
         "cifar": dataclasses.replace(Method.schedules["cifar"], augmentation="cifar_tpcil"),
     }
 
+    captures: ClassVar[bool] = True
+
     topology: NotNegative | None = None
     vertices: Annotated[int, Field(ge=LEAST_VERTICES)] = 64
 
