@@ -14,6 +14,7 @@ import torch
 from remanence.augment import augmentation
 from remanence.core import files
 from remanence.core.errors import SettingsError
+from remanence.core.origin import commit, processor
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
@@ -183,4 +184,6 @@ def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "processor": processor(device),
+        "commit": commit(),
     }

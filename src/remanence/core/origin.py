@@ -1,0 +1,37 @@
+"""Which code computes, and on what: what a result must say so that it can be had again."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+import torch
+
+_CHECKOUT = Path(__file__).parents[3]
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this is run from, '-dirty' where it was changed since."""
+    if not (_CHECKOUT / ".git").exists():
+        return None
+    command = ["git", "-C", str(_CHECKOUT), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(
+            [*command, "--exclude=*"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def processor(device: torch.device) -> str:
+    """The name of what computes: of the GPU, or of the processor."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
