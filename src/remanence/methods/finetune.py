@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from remanence.core.settings import settings
 from remanence.effects.base import Effect
@@ -24,6 +24,9 @@ class Finetune(Method):
 
     def head(self, width: int) -> Head:
         return CosineHead(width) if self.head_kind == "cosine" else LinearHead(width)
+
+    def base_signature(self) -> dict[str, Any]:
+        return {"head": self.head_kind, "loss": "cross-entropy"}
 
     def rules(self) -> dict[str, tuple[Effect, ...]]:
         return {"cnn": (), "nme": (NearestMean(),)}
