@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from remanence.engine import tuning
-from remanence.engine.diary import read_experiment
 from remanence.engine.run import Place, run
 from remanence.experiment import Experiment
+from remanence.run_folder import read_experiment
 
 CPU = torch.device("cpu")
 SHAPE = (1, 8, 8)

@@ -49,7 +49,7 @@ def _trees(what: str, settings: list[str]) -> tuple[dict[str, Any], dict[str, An
         return experiment.resolved().tree(), compose(what)[1].resolved().tree()
     if settings:
         raise SettingsError("a run is as it was run: settings can only be laid over a recipe")
-    from remanence.engine.diary import read_experiment
+    from remanence.run_folder import read_experiment
 
     kept = read_experiment(Path(what))
     known = kept["recipe"] in recipe_names()

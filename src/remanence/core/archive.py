@@ -8,16 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import safetensors
-import safetensors.torch
-from torch import Tensor
 
 from remanence.core import files
 from remanence.core.errors import FolderError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _ENTRY = "remanence"
 _UNSIGNED = "0" * 32
@@ -25,6 +26,8 @@ _UNSIGNED = "0" * 32
 
 def save(path: Path, tree: Any) -> None:
     """Write dicts, lists, tuples, tensors, numbers, text and None; see `load`."""
+    import safetensors.torch
+
     tensors: dict[str, Tensor] = {}
     skeleton = json.dumps(_flatten(tree, "", tensors))
     # One entry only, hash first: several would be written in an order that changes.
@@ -35,12 +38,25 @@ def save(path: Path, tree: Any) -> None:
 
 def load(path: Path) -> Any:
     """The tree that was saved: the same values; tuples come back as lists, keys as text."""
+    import safetensors.torch
+
+    return _load(path, safetensors.torch.load)
+
+
+def load_arrays(path: Path) -> Any:
+    """The same with arrays in place of tensors, for those who do without torch."""
+    import safetensors.numpy
+
+    return _load(path, safetensors.numpy.load)
+
+
+def _load(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Any:
     try:
         content = path.read_bytes()
         metadata = _metadata(content)
         if _hash(_exchanged(content, metadata["hash"], _UNSIGNED)) != metadata["hash"]:
             raise ValueError("it is damaged")
-        return _restore(json.loads(metadata["tree"]), safetensors.torch.load(content))
+        return _restore(json.loads(metadata["tree"]), parse(content))
     except OSError as error:
         reason = error.strerror or str(error)
     except (KeyError, TypeError, ValueError, struct.error, safetensors.SafetensorError):
@@ -65,6 +81,8 @@ def _exchanged(content: bytes, old: str, new: str) -> bytes:
 
 def _flatten(value: Any, path: str, tensors: dict[str, Tensor]) -> Any:
     """JSON in which an array is a tensor or a list: ["tensor", name] or ["list", ...]."""
+    from torch import Tensor
+
     if isinstance(value, Tensor):
         name = str(len(tensors))
         tensors[name] = value.detach().cpu().contiguous().clone()
@@ -79,7 +97,7 @@ def _flatten(value: Any, path: str, tensors: dict[str, Tensor]) -> Any:
     raise TypeError(f"cannot keep a {type(value).__name__} at '{path}'")
 
 
-def _restore(value: Any, tensors: Mapping[str, Tensor]) -> Any:
+def _restore(value: Any, tensors: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
         return {key: _restore(item, tensors) for key, item in value.items()}
     if isinstance(value, list):

@@ -5,6 +5,7 @@
     log.jsonl                    what happened when; the only file with times in it
     predictions/003.safetensors  the class every reading gave each test image
     checkpoints/learner...       all that was learned up to the last finished increment
+    checkpoints/before...        the same one increment earlier, for those who look back
     checkpoints/session...       where the current increment stands
 
 The learner's checkpoint is the truth: it holds the records too, and the other files are written
@@ -29,6 +30,7 @@ from remanence.core.settings import differences
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
 from remanence.records import Record, as_text
+from remanence.run_folder import read_experiment
 
 
 class Diary:
@@ -40,6 +42,7 @@ class Diary:
         self.folder = folder
         self.records: list[Record] = []
         self._learner_file = folder / "checkpoints" / "learner.safetensors"
+        self._before_file = folder / "checkpoints" / "before.safetensors"
         self._session_file = folder / "checkpoints" / "session.safetensors"
         files.make_folder(folder / "checkpoints")
         files.make_folder(folder / "predictions")
@@ -94,6 +97,8 @@ class Diary:
         named = {name: labels.short() for name, labels in predictions.items()}
         archive.save(self.folder / "predictions" / f"{record.increment:03}.safetensors", named)
         self.records.append(record)
+        if self._learner_file.exists():
+            files.write(self._before_file, self._learner_file.read_bytes())
         lines = [one.line() for one in self.records]
         archive.save(self._learner_file, learner.state() | {"records": lines})
         self._write_records()
@@ -110,20 +115,6 @@ class Diary:
 
     def _write_records(self) -> None:
         files.write(self.folder / "records.jsonl", as_text(self.records))
-
-
-def read_experiment(folder: Path) -> dict[str, Any]:
-    """What a run folder says of its experiment: recipe, chosen, resolved."""
-    path = folder / "experiment.json"
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FolderError(f"{folder} is not a run folder: it has no experiment.json") from None
-    except (OSError, ValueError) as error:
-        raise FolderError(f"cannot read {path}: {error}; delete the folder") from None
-    if not isinstance(kept, dict) or not {"recipe", "chosen", "resolved"} <= set(kept):
-        raise FolderError(f"{path} does not describe an experiment; delete the folder")
-    return kept
 
 
 def decided_precision(folder: Path) -> Precision | None:
