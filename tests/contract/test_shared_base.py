@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -128,3 +129,25 @@ def test_other_classes_are_another_base_even_where_the_data_are_sorted_by_class(
         run(experiment, Place(tmp_path / name, store))
         run(experiment, Place(tmp_path / f"{name} alone"))
         assert contents(tmp_path / name) == contents(tmp_path / f"{name} alone")
+
+
+def test_whoever_wants_a_base_that_is_being_trained_waits_and_takes_it(tmp_path: Path) -> None:
+    """Both start together; were they not to wait, both would train it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["remanence.engine.run"])
+    names = ("one", "other")
+    both = [context.Process(target=_run_beside_others, args=(tmp_path, name)) for name in names]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    logs = [(tmp_path / name / "log.jsonl").read_text() for name in names]
+    trained = [sum('"increment": 0' in line for line in log.splitlines()) for log in logs]
+    assert sorted(trained) == [0, 40], "epochs of the base in each"
+    assert len(list((tmp_path / "bases").iterdir())) == 1, "no lock is left"
+
+
+def _run_beside_others(folder: Path, name: str) -> None:
+    brief = {"training": {"base_epochs": 40, "epochs": 1}, "memory": {"per_class": 1}}
+    run(Experiment.of(SHORT, brief), Place(folder / name, folder / "bases"))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from remanence.core import files
-from remanence.core.errors import FolderError
+from remanence.core.errors import FolderError, Interrupted
 
 HOLDS = """
 import sys, time
@@ -24,6 +24,8 @@ with files.locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
+
+RESERVES = HOLDS.replace("locked(Path(sys.argv[1]))", "reserved(Path(sys.argv[1]), print)")
 
 
 @pytest.mark.parametrize("content", ["", "text\n", "Grün", b"", b"\x00\xff" * 10_000])
@@ -139,3 +141,25 @@ def test_the_unfinished_is_removed_and_only_that(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_cannot_be_held(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="cannot write"):
         files.locked(tmp_path / "nowhere").__enter__()
+
+
+def test_a_reserved_name_is_waited_for_and_leaves_nothing(tmp_path: Path) -> None:
+    path, waited = tmp_path / "file", []
+    command = [sys.executable, "-c", RESERVES, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        with files.reserved(path, lambda: waited.append(process.kill())):
+            assert process.wait() == -signal.SIGKILL, "held until it was killed"
+            assert [file.name for file in tmp_path.iterdir()] == ["file.lock"]
+    assert waited
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_waiting_for_a_reserved_name_can_be_given_up(tmp_path: Path) -> None:
+    def give_up() -> None:
+        raise Interrupted("enough", signal.SIGINT)
+
+    path = tmp_path / "file"
+    with files.reserved(path, give_up), pytest.raises(Interrupted), files.reserved(path, give_up):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -7,8 +7,10 @@ import errno
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from remanence.core.errors import FolderError
 
@@ -67,6 +69,39 @@ def locked(folder: Path) -> Iterator[None]:
         for unfinished in folder.rglob(".*.part"):
             unfinished.unlink(missing_ok=True)
         yield
+
+
+@contextlib.contextmanager
+def reserved(path: Path, while_waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the name of a file that is to be made; whoever else wants it waits until it is let go.
+
+    The lock is a file beside it, which is gone when nobody holds it; a kill frees it too.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    while (file := _taken(lock)) is None:
+        while_waiting()
+        time.sleep(0.1)
+    with file:
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _taken(lock: Path) -> IO[str] | None:
+    """The lock, held; None where another process holds it, or has just removed what we opened."""
+    try:
+        file = lock.open("w")
+    except OSError as error:
+        raise cannot_write(lock, error) from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(lock.stat(), os.fstat(file.fileno())):
+            return file
+    except OSError:
+        pass  # held, or not there any more
+    file.close()
+    return None
 
 
 def cannot_write(path: Path, error: OSError) -> FolderError:

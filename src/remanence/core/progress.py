@@ -15,5 +15,8 @@ class Progress:
     def stepped(self, steps: int = 1) -> None:
         """So many more of the planned steps are done (or need not be done again)."""
 
+    def learned(self, increment: int) -> None:
+        """An increment is over and written down."""
+
     def said(self, line: str) -> None:
         """Something worth a line of its own."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from remanence.core import archive, files
 from remanence.core.settings import encode
 from remanence.engine.learner import Learner
+from remanence.experiment import Experiment
 from remanence.network import Network
 from remanence.stream import Increment
 
@@ -25,7 +29,17 @@ class SharedBase:
         key = json.dumps(_signature(learner, base, data), sort_keys=True)
         digest = hashlib.blake2b(key.encode(), digest_size=10).hexdigest()
         self._file = store / f"{digest}.safetensors"
-        self._usable = not any(effect.shapes_base for effect in experiment.effects)
+        self._usable = shareable(experiment)
+
+    @contextlib.contextmanager
+    def reserved(self, while_waiting: Callable[[], None]) -> Iterator[None]:
+        """While one process looks for the base and trains it, others that want it wait here."""
+        if self._usable and not self._file.exists():
+            files.make_folder(self._file.parent)
+            with files.reserved(self._file, while_waiting):
+                yield
+        else:
+            yield
 
     def take(self, network: Network) -> bool:
         """Put the shared weights into the network; False where nobody has trained them yet."""
@@ -37,25 +51,39 @@ class SharedBase:
     def give(self, network: Network) -> None:
         """Leave the trained weights for other runs."""
         if self._usable:
-            files.make_folder(self._file.parent)
             archive.save(self._file, {"network": network.state_dict()})
 
 
-def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object]:
-    experiment, network = learner.experiment, learner.network
+def shareable(experiment: Experiment) -> bool:
+    """Whether the base increment is what other experiments could have trained too."""
+    return not any(effect.shapes_base for effect in experiment.effects)
+
+
+def chosen_signature(experiment: Experiment, base_classes: int) -> dict[str, Any]:
+    """All that is chosen and shapes the base increment, but the data and what arrives of them."""
     training = encode(experiment.training)
     training["epochs"] = training.pop("base_epochs")
-    keep = experiment.memory.share(base.classes) if experiment.method.keep_shapes_base else None
+    method = experiment.method.base_signature()
+    if experiment.method.keep_shapes_base:
+        method = method | {"keep": experiment.memory.share(base_classes)}
     return {
+        "backbone": encode(experiment.backbone),
+        "method": method,
+        "training": training,
+        "machine": encode(experiment.machine),
+        "seed": experiment.seed,
+    }
+
+
+def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object]:
+    chosen = chosen_signature(learner.experiment, base.classes)
+    device = str(next(learner.network.parameters()).device)
+    return chosen | {
         "format": FORMAT,
         "data": data,
         "classes": base.names,
         "labels": hashlib.sha256(base.train.labels.numpy().tobytes()).hexdigest(),
-        "backbone": encode(experiment.backbone),
-        "method": experiment.method.base_signature() | ({} if keep is None else {"keep": keep}),
-        "training": training,
-        "machine": encode(experiment.machine) | {"device": str(next(network.parameters()).device)},
+        "machine": chosen["machine"] | {"device": device},
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "seed": experiment.seed,
     }

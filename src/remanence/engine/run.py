@@ -27,6 +27,7 @@ from remanence.engine.tuning import tuned
 from remanence.experiment import Experiment
 from remanence.photographs.collection import Photographs
 from remanence.records import Record
+from remanence.session import Session
 from remanence.stream import Increment, Stream, make_stream
 
 
@@ -87,21 +88,35 @@ def learn_all(
         for increment in increments[finished:]:
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: learning")
             session = learner.meet(increment)
-            chosen = None
-            if base and session.teacher is None and base.take(learner.network):
-                course.progress.said("the base increment was trained before: taken from there")
-                course.progress.stepped(plan[0])
+            if base and session.teacher is None:
+                chosen = _learn_base(learner, session, course, base, increment)
             else:
-                saved = course.diary.saved_session(increment.number)
-                chosen = Fit(learner, session, course).run(saved)
-                if base and session.teacher is None:
-                    base.give(learner.network)
+                chosen = _fit(learner, session, course)
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
             learner.close(session, chosen)
             known = increments[: increment.number + 1]
             course.diary.close_increment(learner, *evaluate(learner, known))
             gray = _tell_unreadable(course, increment.train.unreadable, gray)
+            course.progress.learned(increment.number)
             course.keeper.stop_if_asked()
+
+
+def _fit(learner: Learner, session: Session, course: Course) -> Images | None:
+    return Fit(learner, session, course).run(course.diary.saved_session(session.increment))
+
+
+def _learn_base(
+    learner: Learner, session: Session, course: Course, base: SharedBase, increment: Increment
+) -> Images | None:
+    """Take the base increment from the store, or train it for whoever needs it next."""
+    with base.reserved(course.keeper.stop_if_asked):
+        if base.take(learner.network):
+            course.progress.said("the base increment was trained before: taken from there")
+            course.progress.stepped(*planned_steps(learner.experiment, [increment]))
+            return None
+        chosen = _fit(learner, session, course)
+        base.give(learner.network)
+        return chosen
 
 
 def _tell_unreadable(course: Course, unreadable: Mapping[str, str], told: int) -> int:

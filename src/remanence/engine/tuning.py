@@ -8,11 +8,13 @@ decides the same, and ends with the same bits.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import platform
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -38,12 +40,24 @@ def tuned(experiment: Experiment, image_shape: tuple[int, ...], device: torch.de
         return experiment
     file = files.cache_folder() / "precision.json"
     key = _key(experiment, image_shape, device)
-    known = _remembered(file)
-    if key not in known:
-        known[key] = _measured(experiment, image_shape, device)
-        _remember(file, known)
-    machine = dataclasses.replace(machine, precision=known[key])
+    precision = _remembered(file).get(key)
+    if precision is None:
+        with _alone(file):
+            known = _remembered(file)
+            precision = known.get(key) or _measured(experiment, image_shape, device)
+            _remember(file, known | {key: precision})
+    machine = dataclasses.replace(machine, precision=precision)
     return dataclasses.replace(experiment, machine=machine)
+
+
+@contextlib.contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """Runs that start together decide one after the other, and so the same."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(FolderError):  # see `_remember`
+            files.make_folder(file.parent)
+            held.enter_context(files.reserved(file, lambda: None))
+        yield
 
 
 def _key(experiment: Experiment, image_shape: tuple[int, ...], device: torch.device) -> str:
