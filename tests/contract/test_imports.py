@@ -29,7 +29,9 @@ def test_no_choice_knows_another_of_its_kind(kind: str, name: str) -> None:
     assert not _imports(SOURCE / kind / f"{name}.py") & siblings
 
 
-@pytest.mark.parametrize("module", ["metrics", "records", "report.table", "report.figure"])
+@pytest.mark.parametrize(
+    "module", ["metrics", "records", "run_folder", "report.table", "report.figure", "report.page"]
+)
 def test_reports_need_no_torch(module: str) -> None:
     program = f"import sys, remanence.{module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

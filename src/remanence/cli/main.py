@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "compare finetune, LUCIR and LUCIR+DDE on the embedded digits, in two minutes",
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
     "show": "what runs came to: every reading of each in one table, and a picture",
+    "report": "one page of runs: curves, matrices, classes, images; a file without a network",
     "list": "what there is: methods, effects, data, backbones, recipes, orders",
     "explain": "all settings of a run or recipe, and which of them differ from the recipe",
     "download": "fetch a data set and check it",
