@@ -73,9 +73,9 @@ class ResidualBlock(nn.Module):
         self.last_relu = last_relu
 
     def forward(self, images: Tensor) -> Tensor:
-        inside = F.relu(self.bn1(self.conv1(images)))
+        inside = F.relu(self.bn1(self.conv1(images)), inplace=True)
         outside = self.bn2(self.conv2(inside)) + self.shortcut(images)
-        return F.relu(outside) if self.last_relu else outside
+        return F.relu(outside, inplace=True) if self.last_relu else outside
 
 
 def initialise(trunk: nn.Module) -> None:

@@ -29,7 +29,7 @@ class _Resnet18(Trunk):
         self.width = WIDTHS[-1]
         convolution = nn.Conv2d(channels, WIDTHS[0], 7, 2, padding=3, bias=False)
         norm, pool = nn.BatchNorm2d(WIDTHS[0]), nn.MaxPool2d(3, 2, padding=1)
-        self.stem = nn.Sequential(convolution, norm, nn.ReLU(), pool)
+        self.stem = nn.Sequential(convolution, norm, nn.ReLU(inplace=True), pool)
         self.stages = nn.ModuleList()
         for before, width in zip((WIDTHS[0], *WIDTHS), WIDTHS, strict=False):
             ends_with_relu = last_relu or width != WIDTHS[-1]

@@ -34,7 +34,7 @@ class _Resnet18Pod(Trunk):
         self.width = WIDTHS[-1]
         convolution = nn.Conv2d(channels, WIDTHS[0], 3, padding=1, bias=False)
         norm, pool = nn.BatchNorm2d(WIDTHS[0]), nn.MaxPool2d(3, 2, padding=1)
-        self.stem = nn.Sequential(convolution, norm, nn.ReLU(), pool)
+        self.stem = nn.Sequential(convolution, norm, nn.ReLU(inplace=True), pool)
         before = (WIDTHS[0], *WIDTHS[:-1])
         self.stages = nn.ModuleList(map(_stage, before, WIDTHS))
         initialise(self)

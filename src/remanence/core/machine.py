@@ -8,6 +8,7 @@ from typing import Literal
 
 import torch
 
+from remanence.core.allocator import keep_freed_memory
 from remanence.core.errors import SettingsError
 from remanence.core.settings import AtLeastOne, Settings, settings
 
@@ -44,6 +45,7 @@ class Machine(Settings):
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # for equal bits
         if self.threads is not None:
             torch.set_num_threads(self.threads)
+        keep_freed_memory()
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         torch.backends.cudnn.benchmark = False

@@ -207,14 +207,19 @@ class _CollidingLens(Lens):
         """How well each candidate suits a slice of the pool; -inf where it is forbidden."""
         labels = session.pool.labels
         candidates = unit[columns]
+        worst = math.inf if self.chosen.pick == "bottom_code" else -math.inf
 
-        def forbidden(rows: slice) -> Tensor:
-            never = session.pool.everything[rows, None] == columns
+        def forbid(rows: slice, scores: Tensor) -> Tensor:
+            """In place, and where it can be one image at a time: tables are slow."""
+            own = torch.searchsorted(columns, session.pool.everything[rows])
+            own.clamp_(max=len(columns) - 1)
+            is_there = columns[own] == session.pool.everything[rows]
+            scores[is_there.nonzero().flatten(), own[is_there]] = worst
             if "different" in self.chosen.candidates:
-                never |= labels[rows, None] == labels[columns]
+                scores.masked_fill_(labels[rows, None] == labels[columns], worst)
             if self.chosen.pick == "bottom_code":
-                never |= (labels[columns] < session.old_classes)[None]
-            return never
+                scores.masked_fill_((labels[columns] < session.old_classes)[None], worst)
+            return scores
 
         def tile(rows: slice) -> Tensor:
             if self.chosen.pick == "rand":
@@ -223,9 +228,8 @@ class _CollidingLens(Lens):
             else:
                 scores = unit[rows] @ candidates.T
             if self.chosen.pick in ("bottom", "bottom_code"):
-                scores = -scores
-            worst = math.inf if self.chosen.pick == "bottom_code" else -math.inf
-            return scores.masked_fill(forbidden(rows), worst)
+                scores.neg_()
+            return forbid(rows, scores)
 
         return tile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -57,6 +57,12 @@ class Fit:
 
         `saved` is what an earlier, cut run of this session left.
         """
+        for _ in self.steps(saved):
+            pass
+        return self.chosen
+
+    def steps(self, saved: Mapping[str, Any] | None) -> Iterator[None]:
+        """The same step by step, for those who do something else in between."""
         if saved is None:
             self.learner.lenses.begin(self.session)
         else:
@@ -68,11 +74,10 @@ class Fit:
         stages = self.learner.experiment.method.stages(self.session)
         for number, stage in enumerate(stages):
             if number >= self.position.stage:
-                self._run_stage(number, stage, saved)
+                yield from self._stage(number, stage, saved)
                 saved = None
-        return self.chosen
 
-    def _run_stage(self, number: int, stage: Stage, saved: Mapping[str, Any] | None) -> None:
+    def _stage(self, number: int, stage: Stage, saved: Mapping[str, Any] | None) -> Iterator[None]:
         pool = self._pool(stage)
         step = Step(self.learner, self.session, stage)
         if saved is None:
@@ -81,7 +86,7 @@ class Fit:
             step.load(saved["optimiser"])
         for number_of_epoch in range(self.position.epoch, stage.epochs):
             step.set_rate(stage.training.rate_at(number_of_epoch, stage.epochs))
-            self._run_epoch(self._epoch(stage, number_of_epoch, pool), stage, step)
+            yield from self._descend(self._epoch(stage, number_of_epoch, pool), stage, step)
             self.position = Position(number, number_of_epoch + 1)
 
     def _pool(self, stage: Stage) -> Pool:
@@ -103,7 +108,7 @@ class Fit:
             varies_images=stage.varies_images,
         )
 
-    def _run_epoch(self, epoch: Epoch, stage: Stage, step: Step) -> None:
+    def _descend(self, epoch: Epoch, stage: Stage, step: Step) -> Iterator[None]:
         started, first = time.monotonic(), self.position.batch
         losses = torch.zeros(len(epoch), device=epoch.pool.device)
         if first == 0:
@@ -117,6 +122,7 @@ class Fit:
             self.position.batch += 1
             self.course.progress.stepped()
             self.course.keeper.step_done(lambda: self._state(step, losses, epoch, stage))
+            yield
         _check_finite(losses, epoch, stage)
         self.course.diary.log(
             "epoch",
