@@ -116,6 +116,7 @@ NAMED = {
         brightness=63 / 255,
         crops=True,
     ),
+    "imnet_lite": Augmentation(mean=(127 / 255,) * 3, std=(128 / 255,) * 3, pad=0, crops=True),
     "cifar_icarl": Augmentation(mean=(0.0,) * 3, std=(1.0,) * 3, subtracts_mean_image=True),
 }
 

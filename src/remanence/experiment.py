@@ -78,9 +78,10 @@ class Experiment(Settings):
         """The same experiment with nothing left open: defaults are the method's for the data."""
         data, method = self.data, self.method.resolved(self.data)
         stream = StreamPlan(order=data.order, base=data.base, increment=data.increment)
-        training = filled(self.training, method.training(data))
-        training = filled(training, dataclasses.replace(training, base_epochs=training.epochs))
         backbone = self.backbone or build("backbones", method.backbone(data))
+        training = filled(self.training, Training(augmentation=backbone.augmentation))
+        training = filled(training, method.training(data))
+        training = filled(training, dataclasses.replace(training, base_epochs=training.epochs))
         return dataclasses.replace(
             self,
             stream=filled(self.stream, stream),

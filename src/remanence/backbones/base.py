@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +24,13 @@ class Seen:
 
 
 class Trunk(nn.Module):
-    """A feature extractor; `width` is the length of its feature vectors."""
+    """A feature extractor; `width` is the length of its feature vectors.
+
+    pretrained: whether it has learned from other images before.
+    """
 
     width: int
+    pretrained: bool = False
 
     @abstractmethod
     def forward(self, images: Tensor) -> Seen: ...
@@ -39,11 +44,20 @@ class Trunk(nn.Module):
 
 @settings
 class Backbone(Choice):
-    """Settings of a feature extractor."""
+    """Settings of a feature extractor.
+
+    augmentation: the one it was trained with elsewhere, by name, if it must see images like that.
+    """
+
+    augmentation: ClassVar[str | None] = None
 
     @abstractmethod
     def build(self, channels: int) -> Trunk:
-        """A new one with random weights, for images of so many channels."""
+        """A new one, for images of so many channels."""
+
+    def bare(self) -> Self:
+        """The same, to be filled with weights that were saved."""
+        return self
 
 
 def projection(inputs: int, outputs: int, stride: int) -> nn.Module:

@@ -7,6 +7,7 @@ random about a view is decided by one number, so that it can be seen again.
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import random
 import warnings
@@ -72,6 +73,36 @@ def square(path: Path, side: int, chance: int | None = None) -> NDArray[np.uint8
     return _opened(path, lambda image: _cut(_checked(image), side, chance))
 
 
+def pixels_of(
+    source: Path | bytes | Image.Image, side: int, centre: float = CENTRE
+) -> NDArray[np.uint8]:
+    """The centre of an image, wherever it is: in a file, in the bytes of one, or decoded."""
+
+    def made(image: Image.Image) -> NDArray[np.uint8]:
+        return _cut(_checked(image), side, None, centre)
+
+    if isinstance(source, Image.Image):
+        return _guarded(source, lambda: made(source))
+    return _opened(source, made)
+
+
+def reduced(path: Path, shorter: int) -> bytes:
+    """A photograph as JPEG: upright, its shorter side at most so long, and nothing told of it."""
+
+    def made(image: Image.Image) -> bytes:
+        _checked(image)
+        orientation, scale = _orientation(image), min(1.0, shorter / min(image.size))
+        size = tuple(max(1, round(length * scale)) for length in image.size)
+        image.draft(None, size)  # type: ignore[arg-type]
+        small = _coloured(image).resize(size, Image.Resampling.BILINEAR)  # type: ignore[arg-type]
+        upright = small.transpose(UPRIGHT[orientation]) if orientation in UPRIGHT else small
+        content = io.BytesIO()
+        upright.save(content, "JPEG", quality=92)
+        return content.getvalue()
+
+    return _opened(path, made)
+
+
 def cropped(pixels: NDArray[np.uint8], chance: int) -> NDArray[np.uint8]:
     """A crop, as large as the whole, of pixels that are in memory already."""
     return _cut(Image.fromarray(pixels), len(pixels), chance)
@@ -94,9 +125,9 @@ def random_box(width: int, height: int, chance: int) -> Box:
     return _centred(width, height, min(width, height * RATIO[1]), min(height, width / RATIO[0]))
 
 
-def central_box(width: int, height: int) -> Box:
+def central_box(width: int, height: int, centre: float = CENTRE) -> Box:
     """The centre of an image: what is left of it after Resize 256 and CenterCrop 224."""
-    part = min(width, height) * CENTRE
+    part = min(width, height) * centre
     return _centred(width, height, part, part)
 
 
@@ -105,23 +136,36 @@ def _centred(width: float, height: float, across: float, down: float) -> Box:
     return left, top, left + across, top + down
 
 
-def _opened(path: Path, use: Callable[[Image.Image], T]) -> T:
-    """What `use` makes of the image in a file."""
-    try:
-        with Image.open(path, formats=FORMATS) as image:
+def _opened(source: Path | bytes, use: Callable[[Image.Image], T]) -> T:
+    """What `use` makes of the image in a file, or in the bytes of one."""
+
+    def used() -> T:
+        file = io.BytesIO(source) if isinstance(source, bytes) else source
+        with Image.open(file, formats=FORMATS) as image:
             return use(image)
+
+    return _guarded(source, used)
+
+
+def _guarded(source: object, use: Callable[[], T]) -> T:
+    """What `use` gives; where it fails, it is because of the image."""
+    try:
+        return use()
     except (Unreadable, MemoryError):
         raise
     except Exception as error:  # decoders raise nearly anything on bytes that are damaged
-        if isinstance(error, OSError) and error.errno is not None:
-            raise cannot_read(path, error) from None
-        raise Unreadable(_one_line(path, error)) from None
+        if isinstance(source, Path) and isinstance(error, OSError) and error.errno is not None:
+            raise cannot_read(source, error) from None
+        raise Unreadable(_one_line(source, error)) from None
 
 
-def _one_line(path: Path, error: Exception) -> str:
+def _one_line(source: object, error: Exception) -> str:
     if isinstance(error, UnidentifiedImageError):
         return "no image, or of a format that is not known here"
-    return " ".join(str(error).replace(str(path), "the file").split()) or type(error).__name__
+    message = (
+        str(error).replace(str(source), "the file") if isinstance(source, Path) else str(error)
+    )
+    return " ".join(message.split()) or type(error).__name__
 
 
 def _checked(image: Image.Image) -> Image.Image:
@@ -131,10 +175,15 @@ def _checked(image: Image.Image) -> Image.Image:
     return image
 
 
-def _cut(image: Image.Image, side: int, chance: int | None) -> NDArray[np.uint8]:
+def _cut(
+    image: Image.Image, side: int, chance: int | None, centre: float = CENTRE
+) -> NDArray[np.uint8]:
     orientation = _orientation(image)
     width, height = image.size[::-1] if orientation >= 5 else image.size
-    box = central_box(width, height) if chance is None else random_box(width, height, chance)
+    if chance is None:
+        box = central_box(width, height, centre)
+    else:
+        box = random_box(width, height, chance)
     smaller = max(1.0, min(box[2] - box[0], box[3] - box[1]) / side)
     image.draft(None, tuple(math.ceil(length / smaller) for length in image.size))  # type: ignore
     if orientation in UPRIGHT:

