@@ -37,7 +37,7 @@ def test_a_prediction_is_the_softmax_of_one_matrix(tmp_path: Path) -> None:
     assert found.probabilities == pytest.approx(expected.tolist(), abs=1e-5)
     assert found.classes == ("wren", "owl", "été")
     assert found.name == found.classes[int(expected.argmax())]
-    assert [name for name, _ in found.ranked()][0] == found.name
+    assert next(name for name, _ in found.ranked()) == found.name
     assert found.probability == max(found.probabilities)
 
 
