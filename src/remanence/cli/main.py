@@ -15,6 +15,7 @@ COMMANDS = {
     "show": "what runs came to: every reading of each in one table, and a picture",
     "report": "one page of runs: curves, matrices, classes, images; a file without a network",
     "list": "what there is: methods, effects, data, backbones, recipes, orders",
+    "reproduce": "the paper's tables: cells and their time, ours beside the paper's",
     "explain": "all settings of a run or recipe, and which of them differ from the recipe",
     "download": "fetch a data set and check it",
 }
