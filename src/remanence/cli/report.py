@@ -7,13 +7,18 @@ out, settings and time. Runs that differ by their seeds alone are shown as mean 
 examples:
   remanence report runs/digits-lucir-dde
   remanence report runs/lucir-* --readings cnn --out comparison.html
-  remanence report runs/collected/* --plain
+  remanence report runs/collected/* --no-images
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from remanence.report.exhibit import Exhibits
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--readings", nargs="+", default=[], metavar="NAME", help="only these")
     parser.add_argument(
-        "--plain", action="store_true", help="no images: neither the data nor torch are needed"
+        "--images",
+        action=argparse.BooleanOptionalAction,
+        help="images, neighbours and logits, for which the data are read (default: of one run)",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -45,6 +52,16 @@ def call(args: argparse.Namespace) -> None:
     if out.suffix.lower() not in (".html", ".htm"):
         raise SettingsError(f"cannot write '{out.name}' as a page: end its name in .html")
     accounts = [Account.read(run) for run in runs]
-    exhibits = {run: Exhibits.missing("Images were not asked for (--plain).") for run in runs}
+    exhibits = dict.fromkeys(runs, Exhibits.missing("Not shown: images were not asked for."))
+    if args.images or (args.images is None and len(runs) == 1):
+        exhibits = _gathered(runs, args.quiet)
     files.write(out, report_page(accounts, exhibits, args.readings))
     print(out)
+
+
+def _gathered(runs: Sequence[Path], quiet: bool) -> dict[Path, Exhibits]:
+    from remanence.cli.progress import watching
+    from remanence.gathering.exhibits import gather
+
+    with watching(quiet) as progress:
+        return {run: gather(run, progress) for run in runs}

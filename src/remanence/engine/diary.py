@@ -32,6 +32,10 @@ from remanence.experiment import Experiment
 from remanence.records import Record, as_text
 from remanence.run_folder import read_experiment
 
+LEARNER = Path("checkpoints", "learner.safetensors")
+BEFORE = Path("checkpoints", "before.safetensors")
+SESSION = Path("checkpoints", "session.safetensors")
+
 
 class Diary:
     """The run folder. Opening it on another experiment's folder is refused."""
@@ -41,9 +45,9 @@ class Diary:
     ) -> None:
         self.folder = folder
         self.records: list[Record] = []
-        self._learner_file = folder / "checkpoints" / "learner.safetensors"
-        self._before_file = folder / "checkpoints" / "before.safetensors"
-        self._session_file = folder / "checkpoints" / "session.safetensors"
+        self._learner_file = folder / LEARNER
+        self._before_file = folder / BEFORE
+        self._session_file = folder / SESSION
         files.make_folder(folder / "checkpoints")
         files.make_folder(folder / "predictions")
         self._claim(chosen, resolved, recipe)
@@ -71,7 +75,7 @@ class Diary:
         """Load what was learned; the number of increments that are finished."""
         if not self._learner_file.exists():
             return 0
-        state = _checkpoint(self._learner_file, "records", "network")
+        state = read_checkpoint(self._learner_file, "records", "network")
         learner.load(state)
         self.records = [Record.from_line(line) for line in state["records"]]
         self._write_records()
@@ -83,7 +87,7 @@ class Diary:
         """Where the session of this increment stood when it was cut, if it was."""
         if not self._session_file.exists():
             return None
-        state = _checkpoint(self._session_file, "increment", "network")
+        state = read_checkpoint(self._session_file, "increment", "network")
         return state if state["increment"] == increment else None
 
     def save_session(self, state: Mapping[str, Any]) -> None:
@@ -125,7 +129,7 @@ def decided_precision(folder: Path) -> Precision | None:
     return precision
 
 
-def _checkpoint(path: Path, *keys: str) -> dict[str, Any]:
+def read_checkpoint(path: Path, *keys: str) -> dict[str, Any]:
     """A checkpoint that holds at least these keys."""
     state = archive.load(path)
     if not isinstance(state, dict) or not set(keys) <= set(state):

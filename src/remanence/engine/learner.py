@@ -34,7 +34,7 @@ class Learner:
         self.exemplars = like[torch.empty(0, dtype=torch.int64)]
         self._augmentation = augmentation(experiment.training.augmentation)
         self._mean_image = mean_image
-        self._device = device
+        self.device = device
 
     def meet(self, increment: Increment) -> Session:
         """Let the head grow by the increment's classes, and open its session."""
@@ -51,7 +51,7 @@ class Learner:
         torch.manual_seed(seeds.derived(self.experiment.seed, increment.number, "rows"))
         classes = range(known, increment.classes)
         rows = self.experiment.method.rows(self.network, pool, classes)
-        self.network.head.grow(rows.to(self._device))
+        self.network.head.grow(rows.to(self.device))
         return Session(
             increment=increment.number,
             old_classes=known,
@@ -68,7 +68,7 @@ class Learner:
 
     def pool(self, images: Images, new_count: int = 0) -> Pool:
         """Images ready to be batched as this learner sees them."""
-        return Pool(images, new_count, self._augmentation, self._mean_image, self._device)
+        return Pool(images, new_count, self._augmentation, self._mean_image, self.device)
 
     def close(self, session: Session, chosen: Images | None = None) -> None:
         """Keep what was chosen, or choose it now, and let the lenses settle on it."""
@@ -88,5 +88,5 @@ class Learner:
     def load(self, state: dict[str, Any]) -> None:
         """Continue from what was saved."""
         self.network.load_state_dict(state["network"])
-        self.lenses.load(state["lenses"], self._device)
+        self.lenses.load(state["lenses"], self.device)
         self.exemplars = self.exemplars.load(state["exemplars"])

@@ -129,8 +129,7 @@ def drops_chart(shifts: Sequence[Shift]) -> Drops:
         start = place.across(increments.index(increment))
         width = place.across(increments.index(increment) + increments.count(increment)) - start
         stretches.append(Stretch(start, round(width, 1), str(increment)))
-    values = [place.low + share * (place.high - place.low) for share in (0.1, 0.3, 0.5, 0.7, 0.9)]
-    ticks = tuple((place.up(value), f"{value:.2g}") for value in values)
+    ticks = tuple((place.up(step), f"{step:.4g}") for step in _steps(place.low, place.high))
     return Drops(drops, tuple(stretches), ticks)
 
 
@@ -177,6 +176,9 @@ def _round_range(heights: Sequence[float]) -> tuple[float, float]:
 
 
 def _steps(low: float, high: float) -> list[float]:
-    stride = next((step for step in (2, 5, 10) if high - low <= 6 * step), 20)
-    first = stride * math.ceil(low / stride)
-    return [float(step) for step in range(int(first), int(high) + 1, stride)]
+    """Round values between two, six at most."""
+    magnitude = 10 ** math.floor(math.log10(high - low))
+    strides = (magnitude * factor for factor in (0.2, 0.5, 1, 2))
+    stride = next(one for one in strides if high - low <= 6 * one)
+    numbers = range(math.ceil(low / stride - 1e-9), math.floor(high / stride + 1e-9) + 1)
+    return [number * stride for number in numbers]
