@@ -19,19 +19,25 @@ from remanence.stream import StreamPlan
 
 KEYS = {"methods": "method", "effects": "effects", "data": "data", "backbones": "backbone"}
 CHOSEN = [(kind, name) for kind in KEYS for name in choices.names(kind)]
+# What has no default: settings without which a choice cannot be made.
+NEEDED: dict[str, dict[str, Any]] = {"own_module": {"path": "my_package.my_module:MyNetwork"}}
 GROUPS = [Experiment, StreamPlan, Memory, Training, Machine]
 each_choice = pytest.mark.parametrize(("kind", "name"), CHOSEN)
 
 
+def _chosen(kind: str, name: str) -> Experiment:
+    return Experiment.of({KEYS[kind]: {"name": name, **NEEDED[name]} if name in NEEDED else name})
+
+
 @each_choice
 def test_a_choice_is_named_after_its_file_and_says_what_it_is(kind: str, name: str) -> None:
-    assert choices.choose(kind, name)().name == name
+    assert choices.choose(kind, name)(**NEEDED.get(name, {})).name == name
     assert len(choices.summary(kind, name).split()) > 2
 
 
 @each_choice
 def test_the_tree_of_an_experiment_gives_it_again(kind: str, name: str) -> None:
-    experiment = Experiment.of({KEYS[kind]: name})
+    experiment = _chosen(kind, name)
     for one in (experiment, experiment.resolved()):
         assert Experiment.of(one.tree()) == one
         assert Experiment.of(json.loads(json.dumps(one.tree()))) == one
@@ -39,7 +45,7 @@ def test_the_tree_of_an_experiment_gives_it_again(kind: str, name: str) -> None:
 
 @each_choice
 def test_resolving_twice_is_resolving_once(kind: str, name: str) -> None:
-    resolved = Experiment.of({KEYS[kind]: name}).resolved()
+    resolved = _chosen(kind, name).resolved()
     assert resolved.resolved() == resolved
     assert resolved.backbone is not None
     assert None not in dataclasses.asdict(resolved.training).values()

@@ -10,14 +10,14 @@ of the processor and the version of torch decide the last bits of a sum, each st
 makes the difference larger, and in the end an image on the border between two classes changes
 sides. Runs at the usual rate differ by hundreds of images from AVX512 to AVX2, mostly because
 another exemplar is kept where two are almost equally good. These runs take few and small steps:
-with AVX512, AVX2 and no vector instructions at all, the records were the same, so that elsewhere
-two images of a class are allowed for what was not tried. Learned numbers are never counts; they
-are compared to 1e-3 everywhere.
+from one processor to another they were seen to differ by one image of a class, and in what MER
+learns by 0.03, which is what is allowed elsewhere.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import platform
 from pathlib import Path
@@ -53,8 +53,17 @@ RUNS: dict[str, dict[str, Any]] = {
     "podnet": {"method": "podnet"},
     "podnet-dde": {"method": "podnet", "effects": "colliding,momentum"},
 }
-IMAGES_ELSEWHERE = 2
-LEARNED_WITHIN = 1e-3
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """How far apart records may be: images of a class, and learned numbers."""
+
+    images: int
+    learned: float
+
+
+SAME_MACHINE, ELSEWHERE = Tolerance(0, 1e-3), Tolerance(2, 0.05)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -66,18 +75,18 @@ def test_a_run_ends_as_it_did(name: str, tmp_path: Path, request: pytest.Fixture
         _write(file, experiment, records)
     about, expected = _read(file)
     assert experiment.resolved().tree() == about["experiment"], "a default has changed"
-    same_machine = about["machine"] == _machine()
+    tolerance = SAME_MACHINE if about["machine"] == _machine() else ELSEWHERE
     assert len(records) == len(expected)
     for record, other in zip(records, expected, strict=True):
-        _compare(record, other, 0 if same_machine else IMAGES_ELSEWHERE)
+        _compare(record, other, tolerance)
 
 
-def _compare(record: Record, expected: Record, images: int) -> None:
-    assert record.learned == pytest.approx(expected.learned, abs=LEARNED_WITHIN)
+def _compare(record: Record, expected: Record, within: Tolerance) -> None:
+    assert record.learned == pytest.approx(expected.learned, abs=within.learned)
     assert record.readings.keys() == expected.readings.keys()
     for name, counts in record.readings.items():
-        assert counts == pytest.approx(expected.readings[name], abs=images), name
-    if images:  # two exemplars may be equally good to the last bit but one
+        assert counts == pytest.approx(expected.readings[name], abs=within.images), name
+    if within.images:  # two exemplars may be equally good to the last bit but one
         record, expected = _without_hash(record), _without_hash(expected)
     for field in ("increment", "group_sizes", "tested", "kept"):
         assert getattr(record, field) == getattr(expected, field)
@@ -89,7 +98,23 @@ def _without_hash(record: Record) -> Record:
 
 def _machine() -> dict[str, str]:
     capability = torch.backends.cpu.get_cpu_capability()
-    return {"torch": torch.__version__, "kind": platform.machine(), "capability": capability}
+    return {
+        "torch": torch.__version__,
+        "kind": platform.machine(),
+        "capability": capability,
+        "processor": _processor(),
+    }
+
+
+def _processor() -> str:
+    """What libraries look at when they choose their instructions: model and features, hashed."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor()
+    asked = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features")
+    said = [line for line in lines if line.partition(":")[0].strip() in asked]
+    return hashlib.blake2b("\n".join(said).encode(), digest_size=6).hexdigest()
 
 
 def _write(file: Path, experiment: Experiment, records: list[Record]) -> None:
