@@ -1,19 +1,20 @@
-"""ImageNet's layouts on a made tree of a thousand classes, with names like its own."""
+"""ImageNet's layouts on a made tree of its thousand classes."""
 
 import shutil
 
 import numpy as np
 import pytest
+import scipy.io
 from made_photographs import save
 
 from remanence.core.errors import DataError
-from remanence.data.imagenet import Imagenet
+from remanence.data.imagenet import Imagenet, known_wnids
 from remanence.engine.run import Place, run
 from remanence.experiment import Experiment
 from remanence.orders import named_orders
 from remanence.stream import make_stream
 
-WNIDS = [f"n{1440764 + 13697 * number:08}" for number in range(1000)]
+WNIDS = list(known_wnids())
 SUBSETS = ("sub_ucir", "sub_paper", "sub_alpha")
 
 
@@ -53,6 +54,11 @@ def shown(images):
             images.album.names[images.places.numpy()], images.labels.tolist(), strict=True
         )
     }
+
+
+def by_file(splits):
+    """What each test image is said to show, wherever it lies."""
+    return {name.split("/")[-1]: wnid for name, wnid in shown(splits.test).items()}
 
 
 def test_a_class_is_the_place_of_its_wnid(whole):
@@ -99,16 +105,17 @@ def test_a_flat_val_folder_needs_a_list(whole, linked, style):
         path = linked / "val.txt" if style == "text" else linked.parent / "truth"
         path.write_text("".join(f"{one.name} {one.parent.name}\n" for one in files) + "\n")
         chosen = str(path) if style == "text elsewhere" else None
-    flat, nested = load(linked, truth=chosen), load(whole)
-    expected = {name.split("/")[-1]: wnid for name, wnid in shown(nested.test).items()}
-    assert {name.split("/")[-1]: wnid for name, wnid in shown(flat.test).items()} == expected
+    assert by_file(load(linked, truth=chosen)) == by_file(load(whole))
     assert len(load(linked, truth=chosen, subset="sub_alpha").test) == 100
 
 
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (None, r"data\.truth=FILE .*bare numbers"),
+        (
+            None,
+            r"no LOC_val_solution.csv or ILSVRC2012_devkit_t12/data/ is beside it.*data\.truth=",
+        ),
         ("490\n361\n", "line 1 of .*val.txt is no '<file> <wnid>'"),
         ("ILSVRC2012_val_00000000.JPEG 65\n", "line 1 of .*bare numbers are no wnids"),
         (f"ILSVRC2012_val_00000000.JPEG {WNIDS[0]}\n", "val.txt does not say what .* shows"),
@@ -124,14 +131,70 @@ def test_a_list_that_does_not_do_is_one_line(linked, content, line):
     assert "\n" not in str(caught.value)
 
 
-def test_all_thousand_classes_must_be_there(tmp_path, monkeypatch):
-    for wnid in WNIDS[:100]:
-        save(tmp_path / "train" / wnid / "a.JPEG", size=(4, 4))
-    with pytest.raises(DataError, match="has 100 class folders, ImageNet has 1000"):
+def test_only_the_classes_that_are_learned_must_be_there(whole, tmp_path, monkeypatch):
+    for kind in ("train", "val"):
+        (tmp_path / kind).mkdir()
+        for wnid in WNIDS[:99]:
+            (tmp_path / kind / wnid).symlink_to(whole / kind / wnid)
+    line = rf"lacks 1 of the 100 class folders that are needed, {WNIDS[99]} first"
+    with pytest.raises(DataError, match=line):
         load(tmp_path, subset="sub_alpha")
+    for kind in ("train", "val"):
+        (tmp_path / kind / WNIDS[99]).symlink_to(whole / kind / WNIDS[99])
+    hundred = load(tmp_path, subset="sub_alpha")
+    assert (len(hundred.train), len(hundred.test)) == (200, 100)
+    assert shown(hundred.test) == shown(load(whole, subset="sub_alpha").test)
     monkeypatch.setenv("REMANENCE_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match=r"imagenet is not on this machine .*data\.folder=\.\.\."):
         Imagenet().load()
+
+
+def test_the_subsets_are_the_published_hundreds():
+    orders = named_orders()
+    first = [WNIDS[index] for index in orders["imagenet_sub_ucir"][:4]]
+    assert first == ["n03710193", "n03089624", "n04152593", "n01806567"]
+    alphabetical = sorted(WNIDS[index] for index in orders["imagenet_sub_alpha"])
+    assert (alphabetical[0], alphabetical[-1]) == ("n01440764", "n01855672")
+
+
+@pytest.fixture
+def devkit(linked):
+    """The official list of numbers, and the file that says what they mean."""
+    folder = linked / "ILSVRC2012_devkit_t12" / "data"
+    folder.mkdir(parents=True)
+    numbered = [(number, wnid) for number, wnid in enumerate(reversed(WNIDS), 1)]
+    kinds = [("ILSVRC2012_ID", "i4"), ("WNID", "O"), ("words", "O")]
+    synsets = np.array([(number, wnid, "a thing") for number, wnid in numbered], dtype=kinds)
+    scipy.io.savemat(folder / "meta.mat", {"synsets": synsets})
+    truth = "".join(f"{1000 - place}\n" for place in range(1000))
+    (folder / "ILSVRC2012_validation_ground_truth.txt").write_text(truth)
+    return folder
+
+
+def test_the_official_ground_truth_is_understood(linked, devkit, whole):
+    expected = {name.split("/")[-1]: wnid for name, wnid in shown(load(whole).test).items()}
+    assert {
+        name.split("/")[-1]: wnid for name, wnid in shown(load(linked).test).items()
+    } == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "line"),
+    [
+        ("meta.mat", None, "meta.mat is missing: it says what the numbers beside it mean"),
+        ("meta.mat", b"MATLAB 5.0 MAT-file" + bytes(200), "cannot read .*meta.mat"),
+        ("ILSVRC2012_validation_ground_truth.txt", b"1\n2\n", "2 numbers for 1000 photographs"),
+        ("ILSVRC2012_validation_ground_truth.txt", b"0\n" * 1000, "'0', which meta.mat does not"),
+    ],
+)
+def test_a_damaged_devkit_is_one_line(linked, devkit, file, content, line):
+    if content is None:
+        (devkit / file).unlink()
+    else:
+        (devkit / file).write_bytes(content)
+    with pytest.raises(DataError, match=line) as caught:
+        load(linked)
+    assert "\n" not in str(caught.value)
 
 
 def test_empty_files_are_left_out_and_listed(linked, whole):

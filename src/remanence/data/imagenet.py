@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -23,7 +24,6 @@ from remanence.photographs.scan import (
 )
 from remanence.photographs.truth import flat_classes
 
-CLASSES = 1000
 FOLDER = "imagenet"
 
 
@@ -31,11 +31,14 @@ FOLDER = "imagenet"
 class Imagenet(Data):
     """FOLDER/train/WNID/*.JPEG with FOLDER/val/WNID/*.JPEG, or a flat val and a list beside it.
 
+    Only the folders of the classes that are learned need to be there.
+
     subset: full, or a hundred classes: sub_ucir (those of LUCIR and DDE, in the order of their
         code), sub_paper (the same in the order of the paper's words), sub_alpha (the first hundred,
         as PODNet and BiC have them).
     folder: where train and val are; without, REMANENCE_DATA and the cache are searched.
-    truth: for a flat val, the list of '<file> <wnid>' or LOC_val_solution.csv, if not beside it.
+    truth: for a flat val, the list of '<file> <wnid>', LOC_val_solution.csv, or the ground truth of
+        the devkit with its meta.mat, if not beside it.
     size: pixels on each side of the square that the network sees.
     workers: threads that decode; open, one for each processor. They change no result.
     """
@@ -67,8 +70,9 @@ class Imagenet(Data):
 
     def load(self) -> Splits:
         root, workers = self._root(), self.workers or processors()
-        wnids = _wnids(root)
+        wnids = known_wnids()
         needed = [wnids[index] for index in named_orders()[self.order]]
+        _check_folders(root, needed)
         train, empty = readable(root, class_folders(root, "train/", needed), None)
         test, also_empty = readable(root, _tested(root, needed, wnids, self.truth), None)
         check_not_empty(root, train, test)
@@ -76,7 +80,7 @@ class Imagenet(Data):
         images = albums(root, train, test, self.size, workers)
         left_out = [*empty, *also_empty]
         line = f"empty files left out: {len(left_out)}"
-        return Splits(*images, tuple(wnids), {line: left_out} if left_out else {})
+        return Splits(*images, wnids, {line: left_out} if left_out else {})
 
     def _root(self) -> Path:
         places = data_folders(self.folder)
@@ -90,14 +94,21 @@ class Imagenet(Data):
         )
 
 
-def _wnids(root: Path) -> list[str]:
-    found = [name for name in subfolders(root / "train") if re.fullmatch(r"n\d{8}", name)]
-    if len(found) != CLASSES:
+@cache
+def known_wnids() -> tuple[str, ...]:
+    """The thousand classes of ILSVRC 2012, sorted; a class is known by its place among them."""
+    file = resources.files("remanence.data").joinpath("imagenet_wnids.txt")
+    return tuple(file.read_text(encoding="ascii").split())
+
+
+def _check_folders(root: Path, needed: Sequence[str]) -> None:
+    there = set(subfolders(root / "train"))
+    missing = sorted(set(needed) - there)
+    if missing:
         raise DataError(
-            f"{root / 'train'} has {len(found)} class folders, ImageNet has {CLASSES}: all are "
-            "needed, for a class is known by its place among them; for fewer take data=folder"
+            f"{root / 'train'} lacks {len(missing)} of the {len(needed)} class folders that are "
+            f"needed, {missing[0]} first: add them, or take data=folder for classes of your own"
         )
-    return found
 
 
 def _tested(root: Path, needed: Sequence[str], wnids: Sequence[str], truth: str | None) -> Classes:
