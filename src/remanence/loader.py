@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from remanence.augment import Augmentation, Draws
-from remanence.core import seeds
+from remanence.core import ranks, seeds
 from remanence.data.base import Images
 from remanence.network import EVALUATION_BATCH, Network, Output, evaluating
 from remanence.photographs.collection import Photographs
@@ -21,7 +21,10 @@ EVALUATION_PIXELS = 128 * 224 * 224  # of all images that are run at once, to bo
 
 @dataclass(frozen=True)
 class Batch:
-    """Images as training sees them, their labels, and where they stand in the pool."""
+    """Images as training sees them, their labels, and where they stand in the pool.
+
+    Where ranks share an epoch, images are those of this rank's share, and all else is of the whole.
+    """
 
     images: Tensor
     labels: Tensor
@@ -89,16 +92,20 @@ class Pool:
         )
         parts = []
         with evaluating(network):
-            for view in self.test_views(indices.split(at_once), mirrored):
+            for view in self.test_views(ranks.share(indices).split(at_once), mirrored):
                 out = network(view)
                 parts.append((out.features, out.logits, out.scores))
-        features, logits, scores = (torch.cat(column) for column in zip(*parts, strict=True))
+        columns = [torch.cat(column) for column in zip(*parts, strict=True)]
+        features, logits, scores = (ranks.gathered(one, len(indices)) for one in columns)
         return Output(features, logits, scores)
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """One pass over some places of a pool; each image has one view for as long as it lasts."""
+    """One pass over some places of a pool; each image has one view for as long as it lasts.
+
+    is_shared: whether each rank is given only its share of a batch's images.
+    """
 
     pool: Pool
     members: Tensor
@@ -107,6 +114,7 @@ class Epoch:
     purpose: tuple[str | int, ...]
     is_main: bool = False
     varies_images: bool = True
+    is_shared: bool = False
 
     @cached_property
     def order(self) -> Tensor:
@@ -149,5 +157,6 @@ class Epoch:
     def batches(self, start: int = 0) -> Iterator[Batch]:
         """The batches from the `start`-th on; the last one may be smaller."""
         parts = self.order.split(self.batch_size)[start:]
-        for indices, images in zip(parts, self._views(parts), strict=True):
+        seen = [ranks.share(part) for part in parts] if self.is_shared else parts
+        for indices, images in zip(parts, self._views(seen), strict=True):
             yield Batch(images, self.pool.labels[indices], indices, self)

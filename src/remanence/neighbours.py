@@ -7,6 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from remanence.core import ranks
+
 TILE = 256
 
 
@@ -15,14 +17,13 @@ def best_in_tiles(
 ) -> tuple[Tensor, Tensor]:
     """For each query the `count` candidates of highest score, best first: positions and scores.
 
-    `score(rows)` gives the scores of all candidates for a slice of the queries; -inf forbids one.
+    Each rank ranks the candidates of its share of the queries. `score(rows)` gives the scores of all candidates for a slice of the queries; -inf forbids one.
 
     >>> points = torch.tensor([[0.0], [1.0], [3.0]])
     >>> best_in_tiles(lambda rows: -(points[rows] - points.T).abs(), 3, 2)[0].tolist()
     [[0, 1], [1, 0], [2, 1]]
     """
-    tiles = [
-        score(slice(start, min(start + TILE, queries))).topk(count, dim=1)
-        for start in range(0, queries, TILE)
-    ]
-    return torch.cat([tile.indices for tile in tiles]), torch.cat([tile.values for tile in tiles])
+    own = ranks.share(torch.arange(queries)).split(TILE)
+    tiles = [score(slice(int(tile[0]), int(tile[-1]) + 1)).topk(count, dim=1) for tile in own]
+    scores, positions = (torch.cat(column) for column in zip(*tiles, strict=True))
+    return ranks.gathered(positions, queries), ranks.gathered(scores, queries)

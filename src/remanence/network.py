@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from remanence.backbones.base import Trunk
+from remanence.backbones.base import Seen, Trunk
+from remanence.core import ranks
 from remanence.heads import Head
 
 EVALUATION_BATCH = 500
@@ -54,12 +55,25 @@ class Network(nn.Module):
         self.precision = precision
 
     def forward(self, images: Tensor) -> Output:
+        seen = self._seen(images)
+        return self._said(seen.features.float(), seen.maps)
+
+    def of_share(self, images: Tensor, whole: int, with_maps: bool) -> Output:
+        """What it says of a batch of so many images, of which every rank sees its share."""
+        seen = self._seen(images)
+        maps = seen.maps if with_maps else ()
+        gathered = [ranks.gathered(one.float(), whole) for one in (seen.features, *maps)]
+        return self._said(gathered[0], tuple(gathered[1:]))
+
+    def _seen(self, images: Tensor) -> Seen:
         images = images.to(memory_format=torch.channels_last)
         with autocast(images.device, self.precision):
-            seen = self.trunk(images)
-        features = seen.features.float()
+            seen: Seen = self.trunk(images)
+        return seen
+
+    def _said(self, features: Tensor, maps: tuple[Tensor, ...]) -> Output:
         verdict = self.head(features)
-        return Output(features, verdict.logits, verdict.scores, seen.maps)
+        return Output(features, verdict.logits, verdict.scores, maps)
 
     def frozen(self) -> Network:
         """A copy that never changes: the teacher of the next session."""

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -56,16 +56,24 @@ def _command(words: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-m", "remanence.cli.main", *words]
 
 
-def child(words: list[str], errors: Path, largest_file: int | None = None) -> BaseProcess:
+def child(
+    words: list[str],
+    errors: Path,
+    largest_file: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> BaseProcess:
     """The same in a process that is there at once: its parent has imported torch already."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
-    process = context.Process(target=_live, args=(words, errors, largest_file))
+    process = context.Process(target=_live, args=(words, errors, largest_file, environment or {}))
     process.start()
     return process
 
 
-def _live(words: list[str], errors: Path, largest_file: int | None) -> None:
+def _live(
+    words: list[str], errors: Path, largest_file: int | None, environment: Mapping[str, str]
+) -> None:
+    os.environ.update(environment)
     handle = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(handle, sys.stdout.fileno())
     os.dup2(handle, sys.stderr.fileno())

@@ -6,6 +6,9 @@ examples:
   remanence run digits-lucir method.less_forget=2 effects=colliding,momentum seed=7
   remanence run my-recipe.toml --out runs/mine
 
+Several processes share each batch when torchrun starts them:
+  torchrun --nproc-per-node 2 -m remanence run cifar100-t5-r5-lucir-dde
+
 Settings are key=value with dotted keys; 'remanence explain RECIPE' shows them all.
 """
 
@@ -52,6 +55,7 @@ def _seconds(text: str) -> float:
 def call(args: argparse.Namespace) -> None:
     """Run, and print what each reading of the trained network came to."""
     from remanence.cli.progress import watching
+    from remanence.core import ranks
     from remanence.core.errors import Interrupted
     from remanence.engine.run import Place, run
     from remanence.recipe import compose, run_name
@@ -60,11 +64,13 @@ def call(args: argparse.Namespace) -> None:
     folder = args.out or args.runs / run_name(recipe, experiment)
     place = Place(folder, args.runs / "bases", recipe.name, args.save_every)
     try:
-        with watching(args.quiet or args.json) as progress:
+        with watching(args.quiet or args.json or not ranks.is_first()) as progress:
             records = run(experiment, place, progress)
     except Interrupted as error:
         error.args = (f"{error}; the same command goes on ({folder})",)
         raise
+    if not ranks.is_first():
+        return
     if args.json:
         print(json.dumps(_as_json(folder, records), indent=2))
     else:

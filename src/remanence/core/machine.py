@@ -30,11 +30,13 @@ class Machine(Settings):
     precision: of the trunk's arithmetic; head, losses and weights are float32 always. auto is
         what trains this network faster on this machine, measured once and remembered.
     threads: of one process on the CPU; open, it is torch's own choice.
+    ranks: processes that share each batch; open, as many as torchrun has started, or one.
     """
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Precision = "auto"
     threads: AtLeastOne | None = None
+    ranks: AtLeastOne | None = None
 
     def prepare(self) -> torch.device:
         """Set torch up so that the same seed on the same machine gives the same bits."""

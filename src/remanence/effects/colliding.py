@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from remanence.core import seeds
+from remanence.core import ranks, seeds
 from remanence.core.errors import SettingsError
 from remanence.core.settings import AtLeastOne, Fraction, settings
 from remanence.effects.base import Effect, Lens
@@ -113,8 +113,9 @@ class _CollidingLens(Lens):
         if session.teacher is None or not epoch.is_main or self.chosen.graph == "session":
             return
         with torch.no_grad():
-            parts = epoch.pool.everything.split(epoch.batch_size)
-            features = torch.cat([session.teacher(epoch.view(part)).features for part in parts])
+            parts = ranks.share(epoch.pool.everything).split(epoch.batch_size)
+            seen = torch.cat([session.teacher(epoch.view(part)).features for part in parts])
+            features = ranks.gathered(seen, len(epoch.pool))
         chance = seeds.generator(session.seed, *epoch.purpose, "neighbours")
         self._connect(features, epoch.order.to(features.device), session, chance)
 
@@ -208,6 +209,7 @@ class _CollidingLens(Lens):
         labels = session.pool.labels
         candidates = unit[columns]
         worst = math.inf if self.chosen.pick == "bottom_code" else -math.inf
+        luck = int(torch.randint(2**62, (), generator=chance))
 
         def forbid(rows: slice, scores: Tensor) -> Tensor:
             """In place, and where it can be one image at a time: tables are slow."""
@@ -224,7 +226,8 @@ class _CollidingLens(Lens):
         def tile(rows: slice) -> Tensor:
             if self.chosen.pick == "rand":
                 shape = (len(unit[rows]), len(columns))
-                scores = torch.rand(shape, generator=chance).to(unit.device)
+                own_luck = torch.Generator().manual_seed(luck + rows.start)
+                scores = torch.rand(shape, generator=own_luck).to(unit.device)
             else:
                 scores = unit[rows] @ candidates.T
             if self.chosen.pick in ("bottom", "bottom_code"):

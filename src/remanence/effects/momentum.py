@@ -160,5 +160,6 @@ class _MomentumLens(Lens):
         if self.chosen.constrained:
             values[0].clamp_(min=0)
             values[1].clamp_(0, 1)
-        if self.before_h is None and self.chosen.first == "full":
-            values[1] = 1.0
+        has_no_say = self.chosen.first == "full" or self.chosen.mix == "direction"
+        if self.before_h is None and has_no_say:
+            values[1] = START_BETA  # else the optimiser would follow rounding errors

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from remanence.core import archive, files
+from remanence.core import archive, files, ranks
 from remanence.core.settings import encode
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
@@ -34,12 +34,13 @@ class SharedBase:
     @contextlib.contextmanager
     def reserved(self, while_waiting: Callable[[], None]) -> Iterator[None]:
         """While one process looks for the base and trains it, others that want it wait here."""
-        if self._usable and not self._file.exists():
-            files.make_folder(self._file.parent)
-            with files.reserved(self._file, while_waiting):
-                yield
-        else:
+        with contextlib.ExitStack() as held:
+            if ranks.is_first() and self._usable and not self._file.exists():
+                files.make_folder(self._file.parent)
+                held.enter_context(files.reserved(self._file, while_waiting))
+            ranks.wait()
             yield
+            ranks.wait()
 
     def take(self, network: Network) -> bool:
         """Put the shared weights into the network; False where nobody has trained them yet."""
@@ -50,7 +51,7 @@ class SharedBase:
 
     def give(self, network: Network) -> None:
         """Leave the trained weights for other runs."""
-        if self._usable:
+        if self._usable and ranks.is_first():
             archive.save(self._file, {"network": network.state_dict()})
 
 

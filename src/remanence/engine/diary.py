@@ -23,7 +23,7 @@ from typing import Any
 
 from torch import Tensor
 
-from remanence.core import archive, files
+from remanence.core import archive, files, ranks
 from remanence.core.errors import FolderError
 from remanence.core.machine import Precision
 from remanence.core.settings import differences
@@ -48,9 +48,13 @@ class Diary:
         self._learner_file = folder / LEARNER
         self._before_file = folder / BEFORE
         self._session_file = folder / SESSION
-        files.make_folder(folder / "checkpoints")
-        files.make_folder(folder / "predictions")
+        self._open(chosen, resolved, recipe)
+
+    def _open(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
+        files.make_folder(self.folder / "checkpoints")
+        files.make_folder(self.folder / "predictions")
         self._claim(chosen, resolved, recipe)
+        ranks.wait()
 
     def _claim(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
         path, tree = self.folder / "experiment.json", resolved.tree()
@@ -78,10 +82,14 @@ class Diary:
         state = read_checkpoint(self._learner_file, "records", "network")
         learner.load(state)
         self.records = [Record.from_line(line) for line in state["records"]]
+        self._tidy()
+        return len(self.records)
+
+    def _tidy(self) -> None:
+        """Bring what is written from the checkpoint up to it."""
         self._write_records()
         if self.saved_session(len(self.records)) is None:  # of an increment that was closed since
             self._session_file.unlink(missing_ok=True)
-        return len(self.records)
 
     def saved_session(self, increment: int) -> dict[str, Any] | None:
         """Where the session of this increment stood when it was cut, if it was."""
@@ -107,6 +115,7 @@ class Diary:
         archive.save(self._learner_file, learner.state() | {"records": lines})
         self._write_records()
         self._session_file.unlink(missing_ok=True)
+        ranks.wait()
 
     def log(self, event: str, **facts: Any) -> None:
         """Add a line to the log."""
@@ -119,6 +128,34 @@ class Diary:
 
     def _write_records(self) -> None:
         files.write(self.folder / "records.jsonl", as_text(self.records))
+
+
+class Onlooker(Diary):
+    """The diary of a rank that is not the first: it reads what the first one writes."""
+
+    def save_session(self, state: Mapping[str, Any]) -> None:
+        pass
+
+    def close_increment(
+        self, learner: Learner, record: Record, predictions: dict[str, Tensor]
+    ) -> None:
+        self.records.append(record)
+        ranks.wait()
+
+    def log(self, event: str, **facts: Any) -> None:
+        pass
+
+    def _open(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
+        ranks.wait()
+
+    def _tidy(self) -> None:
+        pass
+
+
+def open_diary(folder: Path, chosen: Experiment, resolved: Experiment, recipe: str | None) -> Diary:
+    """The diary of this rank."""
+    kind = Diary if ranks.is_first() else Onlooker
+    return kind(folder, chosen, resolved, recipe)
 
 
 def decided_precision(folder: Path) -> Precision | None:

@@ -106,6 +106,7 @@ class Fit:
             purpose=(self.session.increment, stage.name, number),
             is_main=stage.is_main,
             varies_images=stage.varies_images,
+            is_shared=True,
         )
 
     def _descend(self, epoch: Epoch, stage: Stage, step: Step) -> Iterator[None]:

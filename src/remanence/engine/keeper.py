@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
+from remanence.core import ranks
 from remanence.core.errors import Interrupted
 
 
@@ -43,10 +44,21 @@ class Keeper:
 
     def step_done(self, state: Callable[[], Mapping[str, Any]]) -> None:
         """A step of gradient descent is done; `state` gives all that is needed to go on from it."""
-        if self._signal is not None or time.monotonic() - self._saved_at >= self._every:
+        if self._asked() or time.monotonic() - self._saved_at >= self._every:
             self._save(state())
             self._saved_at = time.monotonic()
         self.stop_if_asked()
+
+    def increment_done(self) -> None:
+        """An increment is learned and written down."""
+        self._asked()
+        self.stop_if_asked()
+
+    def _asked(self) -> bool:
+        """Whether a signal came to any rank; then all stop after the same step."""
+        if ranks.any_of(self._signal is not None) and self._signal is None:
+            self._signal = signal.SIGTERM
+        return self._signal is not None
 
     def stop_if_asked(self) -> None:
         """Raise Interrupted if a signal came; what is saved must be enough to go on."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from remanence.augment import augmentation
-from remanence.core import files
+from remanence.core import files, ranks
 from remanence.core.errors import SettingsError
 from remanence.core.origin import commit, processor
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
-from remanence.engine.diary import Diary, decided_precision
+from remanence.engine.diary import Diary, decided_precision, open_diary
 from remanence.engine.evaluate import evaluate
 from remanence.engine.fit import Course, Fit
 from remanence.engine.keeper import Keeper
@@ -50,17 +51,20 @@ def run(
 ) -> list[Record]:
     """Run an experiment in a folder, from the start or from where an earlier run was cut."""
     place = place if isinstance(place, Place) else Place(Path(place))
-    progress = progress or Progress()
+    with ranks.joined():
+        return _run(experiment, place, progress or Progress())
+
+
+def _run(experiment: Experiment, place: Place, progress: Progress) -> list[Record]:
     device = experiment.machine.prepare()
     progress.doing("reading the data")
     splits = experiment.data.load()
     resolved = experiment.resolved()
     stream = make_stream(splits, resolved.stream)
     check(resolved, stream)
-    files.make_folder(place.folder)
-    with files.locked(place.folder):
+    with _held(place.folder):
         resolved = _tuned(resolved, place.folder, splits.train, device)
-        diary = Diary(place.folder, experiment, resolved, place.recipe)
+        diary = open_diary(place.folder, experiment, resolved, place.recipe)
         diary.log("started", **_surroundings(stream, splits, device))
         for line, listed in splits.notes.items():
             _tell(diary, progress, line, listed)
@@ -73,6 +77,18 @@ def run(
         learn_all(learner, stream.increments, Course(diary, keeper, progress), base)
         diary.log("finished")
     return diary.records
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """The run folder, for the first rank to write in and for all to read."""
+    with contextlib.ExitStack() as held:
+        if ranks.is_first():
+            files.make_folder(folder)
+            held.enter_context(files.locked(folder))
+        ranks.wait()
+        yield
+        ranks.wait()
 
 
 def learn_all(
@@ -95,10 +111,12 @@ def learn_all(
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
             learner.close(session, chosen)
             known = increments[: increment.number + 1]
-            course.diary.close_increment(learner, *evaluate(learner, known))
+            record, predictions = evaluate(learner, known)
+            ranks.check_same(str(record.kept["hash"]))
+            course.diary.close_increment(learner, record, predictions)
             gray = _tell_unreadable(course, increment.train.unreadable, gray)
             course.progress.learned(increment.number)
-            course.keeper.stop_if_asked()
+            course.keeper.increment_done()
 
 
 def _fit(learner: Learner, session: Session, course: Course) -> Images | None:
@@ -183,10 +201,27 @@ def _tuned(
     experiment: Experiment, folder: Path, images: Images, device: torch.device
 ) -> Experiment:
     """Decide what is left to the machine: as an earlier, cut run in this folder did, if one did."""
+    experiment = _counted(experiment)
     if experiment.machine.precision == "auto" and (known := decided_precision(folder)):
         machine = dataclasses.replace(experiment.machine, precision=known)
         return dataclasses.replace(experiment, machine=machine)
-    return tuned(experiment, images.shape, device)
+    found = tuned(experiment, images.shape, device)
+    is_half = bool(ranks.first_of(int(found.machine.precision == "bfloat16")))
+    machine = dataclasses.replace(found.machine, precision="bfloat16" if is_half else "float32")
+    return dataclasses.replace(found, machine=machine)
+
+
+def _counted(experiment: Experiment) -> Experiment:
+    """The experiment with the number of its ranks, which decides the last bits as well."""
+    machine = experiment.machine
+    if machine.ranks not in (None, ranks.count()):
+        raise SettingsError(
+            f"machine.ranks: {machine.ranks} are wanted, but {ranks.count()} were started: "
+            f"torchrun --nproc-per-node {machine.ranks} -m remanence run ..."
+        )
+    return dataclasses.replace(
+        experiment, machine=dataclasses.replace(machine, ranks=ranks.count())
+    )
 
 
 def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[str, object]:

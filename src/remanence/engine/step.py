@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from remanence.core import ranks
 from remanence.engine.learner import Learner
 from remanence.engine.replay import Replay
 from remanence.loader import Batch
 from remanence.methods.base import Stage
+from remanence.network import Network, Output
 from remanence.session import Session
 
 
@@ -30,7 +32,9 @@ class Step:
             weight_decay=training.weight_decay or 0.0,
             fused=on_gpu,
         )
-        may_replay = on_gpu and self._method.captures and self._lenses.capture
+        may_replay = (
+            on_gpu and ranks.count() == 1 and self._method.captures and self._lenses.capture
+        )
         self._descend = Replay(self._descend_on) if may_replay else self._descend_on
 
     def __call__(self, batch: Batch) -> Tensor:
@@ -58,18 +62,22 @@ class Step:
     def _descend_on(self, batch: Batch) -> Tensor:
         session, lenses = self._session, self._lenses
         lenses.before(batch, session)
-        out = session.network(batch.images)
+        out = self._said_by(session.network, batch)
         losses = self._method.classify(out, batch.labels, session)
         loss = lenses.classification(losses, batch, session).mean()
         if session.teacher is not None and self._stage.distils:
             with torch.no_grad():
-                old = session.teacher(batch.images)
+                old = self._said_by(session.teacher, batch)
             preserved = self._method.preserve(out, old, batch, session)
             loss = self._method.weight(session) * loss + sum(preserved.values())
         session.network.zero_grad(set_to_none=True)
         loss.backward()
+        ranks.average_step(self._moving, session.network)
         if self._stage.clamp is not None:
             nn.utils.clip_grad_value_(self._moving, self._stage.clamp)
         self.optimiser.step()
         lenses.watch(out, batch, session)
         return loss.detach()
+
+    def _said_by(self, network: Network, batch: Batch) -> Output:
+        return network.of_share(batch.images, len(batch.labels), self._method.compares_maps)

@@ -80,6 +80,7 @@ class Method(Choice):
     schedules: what the method was published with, by the scale of the data.
     captures: whether a step is the same sequence of operations on tensors for every batch, so that
         a GPU may record it once and replay it.
+    compares_maps: whether `preserve` looks at the maps of an output.
     keep_shapes_base: whether how much is kept shapes the base increment, too.
     chooses_again: whether the exemplars that a stage has trained on are chosen anew after it.
     classification_weight: of the classification loss, once there is a teacher.
@@ -92,6 +93,7 @@ class Method(Choice):
         "imagenet_full": Training.steps(90, (1 / 3, 2 / 3), weight_decay=1e-4),
     }
     captures: ClassVar[bool] = False
+    compares_maps: ClassVar[bool] = False
     keep_shapes_base: ClassVar[bool] = False
     chooses_again: ClassVar[bool] = False
 

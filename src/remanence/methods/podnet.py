@@ -66,6 +66,7 @@ class Podnet(Method):
         ),
     }
     captures: ClassVar[bool] = True
+    compares_maps: ClassVar[bool] = True
     chooses_again: ClassVar[bool] = True
 
     tuned_for: Literal["cnn", "nme"] = "cnn"
