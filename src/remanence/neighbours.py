@@ -17,7 +17,8 @@ def best_in_tiles(
 ) -> tuple[Tensor, Tensor]:
     """For each query the `count` candidates of highest score, best first: positions and scores.
 
-    Each rank ranks the candidates of its share of the queries. `score(rows)` gives the scores of all candidates for a slice of the queries; -inf forbids one.
+    `score(rows)` gives the scores of all candidates for a slice of the queries; -inf forbids one.
+    Each rank looks for those of its share of the queries.
 
     >>> points = torch.tensor([[0.0], [1.0], [3.0]])
     >>> best_in_tiles(lambda rows: -(points[rows] - points.T).abs(), 3, 2)[0].tolist()
