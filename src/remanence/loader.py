@@ -65,6 +65,13 @@ class Pool:
         """The mean image, on the device."""
         return self.mean_image.to(self.device)
 
+    def close(self, kept: Images) -> None:
+        """Nothing can be read from it any more but what is kept."""
+        copied = vars(self).pop("pixels", None)
+        if copied is not None:
+            copied.zero_()
+        self.images.close(kept)
+
     def seen(self, parts: Sequence[Tensor], chances: Tensor | None = None) -> Iterator[Tensor]:
         """The pixels of one part of the pool after another, on the device.
 

@@ -134,12 +134,13 @@ def make_stream(splits: Splits, plan: StreamPlan) -> Stream:
     """Cut a source into increments and re-label its images by their place in the order."""
     assert plan.order is not None, "filled from the data"
     order = class_order(plan.order, len(splits.class_names))
+    sources = (splits.train.numbered(), splits.test.numbered())
     increments, first = [], 0
     for number, size in enumerate(group_sizes(plan, len(order))):
         last = first + size
         position = torch.full((len(splits.class_names),), -1)
         position[torch.tensor(order[first:last])] = torch.arange(first, last)
-        train, test = (_relabelled(images, position) for images in (splits.train, splits.test))
+        train, test = (_relabelled(images, position) for images in sources)
         names = tuple(splits.class_names[class_id] for class_id in order[first:last])
         increments.append(Increment(number, first, last, names, train, test))
         _check_not_empty(increments[-1])

@@ -114,8 +114,8 @@ def test_the_last_stage_is_lucirs_on_the_moved_exemplars(tmp_path):
     learner = made.learner({"method": chosen})
     base = learner.meet(made.increment(0, 0, 3))
     made.fit(learner, base, tmp_path)
-    learner.close(base)
     herded = Lucir().remember(base)
+    learner.close(base)
     assert moved(learner.exemplars, herded).all()
     session = learner.meet(made.increment(1, 3, 5))
     kept = session.pool.images[torch.arange(session.pool.new_count, len(session.pool))]

@@ -4,6 +4,7 @@
     records.jsonl                one line for each increment
     log.jsonl                    what happened when; the only file with times in it
     predictions/003.safetensors  the class every reading gave each test image
+    kept/003.jsonl               the exemplars: a line each with class, source, hash and bytes
     checkpoints/learner...       all that was learned up to the last finished increment
     checkpoints/before...        the same one increment earlier, for those who look back
     checkpoints/session...       where the current increment stands
@@ -53,6 +54,7 @@ class Diary:
     def _open(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
         files.make_folder(self.folder / "checkpoints")
         files.make_folder(self.folder / "predictions")
+        files.make_folder(self.folder / "kept")
         self._claim(chosen, resolved, recipe)
         ranks.wait()
 
@@ -108,6 +110,7 @@ class Diary:
         """The increment is learned: write it down, and forget where its session stood."""
         named = {name: labels.short() for name, labels in predictions.items()}
         archive.save(self.folder / "predictions" / f"{record.increment:03}.safetensors", named)
+        files.write(self.folder / "kept" / f"{record.increment:03}.jsonl", _ledger(learner))
         self.records.append(record)
         if self._learner_file.exists():
             files.write(self._before_file, self._learner_file.read_bytes())
@@ -156,6 +159,14 @@ def open_diary(folder: Path, chosen: Experiment, resolved: Experiment, recipe: s
     """The diary of this rank."""
     kind = Diary if ranks.is_first() else Onlooker
     return kind(folder, chosen, resolved, recipe)
+
+
+def _ledger(learner: Learner) -> str:
+    """What is kept, class after class, the best of each first."""
+    kept = learner.exemplars
+    sources = zip(kept.labels.tolist(), kept.sources(), strict=True)
+    lines = [json.dumps({"class": label} | source._asdict()) for label, source in sources]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def decided_precision(folder: Path) -> Precision | None:

@@ -76,6 +76,7 @@ class Learner:
         again = chosen is None or method.chooses_again
         self.exemplars = method.remember(session) if again or chosen is None else chosen
         self.lenses.settle(session, self.pool(self.exemplars))
+        session.pool.close(self.exemplars)
 
     def state(self) -> dict[str, Any]:
         """All that must be saved between sessions."""

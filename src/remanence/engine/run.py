@@ -96,6 +96,8 @@ def learn_all(
 ) -> None:
     """Go through the increments that are not finished yet."""
     finished = course.diary.resume(learner)
+    for increment in increments[:finished]:
+        increment.train.close(learner.exemplars)
     gray = 0
     plan = planned_steps(learner.experiment, increments)
     course.progress.planned(sum(plan))
@@ -111,6 +113,7 @@ def learn_all(
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
             learner.close(session, chosen)
             known = increments[: increment.number + 1]
+            increment.train.close(learner.exemplars)
             record, predictions = evaluate(learner, known)
             ranks.check_same(str(record.kept["hash"]))
             course.diary.close_increment(learner, record, predictions)

@@ -15,6 +15,7 @@ from remanence.core.errors import SettingsError
 from remanence.core.settings import AtLeastOne, Positive, settings
 from remanence.data.base import Data, Images
 from remanence.effects.base import Effect
+from remanence.images import LEARNED
 from remanence.learned_exemplars import Descent, FittedRows, MeanRows, Rows, learned
 from remanence.loader import Epoch, Pool
 from remanence.memory import Memory, rank_in_class
@@ -91,7 +92,7 @@ class Mnemonics(Rebalancing):
         rows = self._rows(network, mine, _pool(session, kept))
         pixels = kept.pixels.clone()
         pixels[is_mine] = learned(mine, network, rows, Descent(self._optimiser, epochs)).pixels
-        return Images(pixels, kept.labels)
+        return Images(pixels, kept.labels, kept.places.where(~is_mine, LEARNED))
 
     def _rows(self, network: Network, mine: Pool, kept: Pool) -> Rows:
         """How the features of some exemplars make a classifier."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from remanence.core.errors import DataError
+from remanence.core.errors import DataError, RemanenceError
 from remanence.photographs.decode import Unreadable, content_hash, square
 
 GRAY = 128  # stands in for what cannot be read: neither dark nor bright, the same in every view
@@ -22,7 +22,7 @@ class Album:
     names: with '/', from the folder on. sizes: of the files, in bytes.
     side: of the square that is seen. workers: threads that decode.
     unreadable: what turned out to be no image, and why; it is seen as plain gray.
-    hashes: of the files that were asked for.
+    hashes: of the files that were asked for. closed: what must not be looked at any more.
     """
 
     folder: Path
@@ -32,10 +32,13 @@ class Album:
     workers: int
     unreadable: dict[str, str] = field(default_factory=dict)
     hashes: dict[int, str] = field(default_factory=dict)
+    closed: set[int] = field(default_factory=set)
 
     def square(self, place: int, chance: int | None) -> NDArray[np.uint8]:
         """One photograph as height x width x 3; without chance, as prediction sees it."""
         name = self.names[place]
+        if place in self.closed:
+            raise RemanenceError(f"{name} is of an increment that is over, and was not kept")
         try:
             return square(self.folder / name, self.side, chance)
         except Unreadable as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from remanence.core.errors import DataError
-from remanence.images import Images
+from remanence.images import Images, Source
 from remanence.photographs.album import Album
 from remanence.photographs.decode import cropped
 
@@ -38,14 +37,13 @@ class Photographs(Images):
     ) -> None:
         nothing = torch.empty((0, 3, album.side, album.side), dtype=torch.uint8)
         self.album = album
-        self.places = places
         self.held = nothing if held is None else held
-        super().__init__(self.held, labels)
+        super().__init__(self.held, labels, places)
 
     def __getitem__(self, indices: Tensor) -> Photographs:
         return Photographs(self.album, self.places[indices], self.labels[indices], self.held)
 
-    @cached_property
+    @property
     def pixels(self) -> Tensor:
         """All of them decoded as prediction sees them: for few."""
         (pixels,) = self.seen([torch.arange(len(self))])
@@ -63,6 +61,9 @@ class Photographs(Images):
     @property
     def unreadable(self) -> Mapping[str, str]:
         return self.album.unreadable
+
+    def numbered(self) -> Photographs:
+        return self
 
     def labelled(self, labels: Tensor) -> Photographs:
         return Photographs(self.album, self.places, labels, self.held)
@@ -106,6 +107,20 @@ class Photographs(Images):
             return images
         return Photographs(self.album, -1 - torch.arange(len(images)), images.labels, images.pixels)
 
+    def sources(self) -> Iterator[Source]:
+        for number, place in enumerate(self.places.tolist()):
+            if place >= 0:
+                name, size = str(self.album.names[place]), int(self.album.sizes[place])
+                yield Source(name, self.album.hash(place), size)
+            else:
+                pixels = self.held[-1 - place]
+                yield from Images(pixels[None], self.labels[[number]]).sources()
+
+    def close(self, kept: Images) -> None:
+        left = kept.places.tolist() if isinstance(kept, Photographs) else []
+        self.album.closed.update(set(self.places.tolist()) - set(left))
+        self._pixels = None
+
     def identity(self) -> Iterator[bytes | memoryview]:
         """Names and sizes, not contents: there may be a hundred gigabytes of those."""
         for place in self.places[self.places >= 0].tolist():
@@ -129,6 +144,7 @@ class Photographs(Images):
 
         chances: a number for each image that decides on its crop; without, the centre is seen.
         """
+        self.check_open()
         device = device or torch.device("cpu")
         waiting: deque[tuple[Tensor, list[Future[None]]]] = deque()
         threads = ThreadPoolExecutor(self.album.workers)
