@@ -18,7 +18,7 @@ from remanence.core.origin import commit, processor
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
-from remanence.engine.diary import Diary, decided_precision
+from remanence.engine.diary import Diary, decided
 from remanence.engine.evaluate import evaluate
 from remanence.engine.fit import Course, Fit
 from remanence.engine.keeper import Keeper
@@ -183,10 +183,10 @@ def _tuned(
     experiment: Experiment, folder: Path, images: Images, device: torch.device
 ) -> Experiment:
     """Decide what is left to the machine: as an earlier, cut run in this folder did, if one did."""
-    if experiment.machine.precision == "auto" and (known := decided_precision(folder)):
-        machine = dataclasses.replace(experiment.machine, precision=known)
-        return dataclasses.replace(experiment, machine=machine)
-    return tuned(experiment, images.shape, device)
+    known = decided(folder)
+    is_open = [name for name in known if getattr(experiment.machine, name) == "auto"]
+    machine = dataclasses.replace(experiment.machine, **{name: known[name] for name in is_open})
+    return tuned(dataclasses.replace(experiment, machine=machine), images.shape, device)
 
 
 def _surroundings(stream: Stream, splits: Splits, device: torch.device) -> dict[str, object]:
