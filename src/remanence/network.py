@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from remanence.backbones.base import Seen, Trunk
 from remanence.core import ranks
 from remanence.heads import Head
+from remanence.kernels.norm import fuse
 
 EVALUATION_BATCH = 500
 
@@ -48,11 +49,14 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
 class Network(nn.Module):
     """Images to outputs; the trunk may compute in bfloat16, the head never does."""
 
-    def __init__(self, trunk: Trunk, head: Head, precision: str = "float32") -> None:
+    def __init__(
+        self, trunk: Trunk, head: Head, precision: str = "float32", kernels: str = "plain"
+    ) -> None:
         super().__init__()
         self.trunk = trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.head = head
         self.precision = precision
+        fuse(self.trunk, kernels == "fused")
 
     def forward(self, images: Tensor) -> Output:
         seen = self._seen(images)

@@ -36,7 +36,7 @@ SHORT = {
     "stream": {"sizes": [4, 3, 3]},
     "memory": {"per_class": 2},
     "training": {"epochs": 1, "rate": 0.01, "batch": 32},
-    "machine": {"device": "cpu", "precision": "float32", "threads": 1},
+    "machine": {"device": "cpu", "precision": "float32", "kernels": "plain", "threads": 1},
 }
 OFFICIAL = {"source": "fresh", "graph": "epoch", "batchnorm": "shared"}
 RUNS: dict[str, dict[str, Any]] = {

@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from remanence.core.settings import Choice, settings
+from remanence.kernels.norm import Norm
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Backbone(Choice):
 def projection(inputs: int, outputs: int, stride: int) -> nn.Module:
     """The shortcut past a block that changes the shape: a 1 x 1 convolution (option B)."""
     convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(outputs))
+    return nn.Sequential(convolution, Norm(outputs))
 
 
 class ResidualBlock(nn.Module):
@@ -79,17 +79,16 @@ class ResidualBlock(nn.Module):
     ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
-        self.bn1 = nn.BatchNorm2d(outputs)
+        self.bn1 = Norm(outputs, relu=True)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outputs)
+        self.bn2 = Norm(outputs, relu=last_relu)
         changes = inputs != outputs
         self.shortcut = shortcut(inputs, outputs, stride) if changes else nn.Sequential()
-        self.last_relu = last_relu
 
     def forward(self, images: Tensor) -> Tensor:
-        inside = F.relu(self.bn1(self.conv1(images)), inplace=True)
-        outside = self.bn2(self.conv2(inside)) + self.shortcut(images)
-        return F.relu(outside, inplace=True) if self.last_relu else outside
+        inside = self.bn1(self.conv1(images))
+        outside: Tensor = self.bn2(self.conv2(inside), self.shortcut(images))
+        return outside
 
 
 def initialise(trunk: nn.Module) -> None:

@@ -13,6 +13,7 @@ from remanence.core.errors import SettingsError
 from remanence.core.settings import AtLeastOne, Settings, settings
 
 Precision = Literal["auto", "float32", "bfloat16"]
+Kernels = Literal["auto", "fused", "plain"]
 
 
 def processors() -> int:
@@ -29,12 +30,15 @@ class Machine(Settings):
     device: auto takes a GPU where there is one.
     precision: of the trunk's arithmetic; head, losses and weights are float32 always. auto is
         what trains this network faster on this machine, measured once and remembered.
+    kernels: batch norm, shortcut and ReLU fused into one, compiled when first wanted, or plain
+        torch; auto is again what is faster here.
     threads: of one process on the CPU; open, it is torch's own choice.
     ranks: processes that share each batch; open, as many as torchrun has started, or one.
     """
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Precision = "auto"
+    kernels: Kernels = "auto"
     threads: AtLeastOne | None = None
     ranks: AtLeastOne | None = None
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from remanence.core import archive, files, ranks
+from remanence.core.machine import Machine
 from remanence.core.settings import encode
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
@@ -71,9 +72,16 @@ def chosen_signature(experiment: Experiment, base_classes: int) -> dict[str, Any
         "backbone": encode(experiment.backbone),
         "method": method,
         "training": training,
-        "machine": encode(experiment.machine),
+        "machine": _told(experiment.machine),
         "seed": experiment.seed,
     }
+
+
+def _told(machine: Machine) -> dict[str, Any]:
+    """What a base was computed on; what goes without saying is what there was first."""
+    told: dict[str, Any] = encode(machine)
+    unsaid = {"kernels": "plain", "ranks": 1}
+    return {key: value for key, value in told.items() if unsaid.get(key) != value}
 
 
 def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object]:

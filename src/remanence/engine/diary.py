@@ -26,7 +26,6 @@ from torch import Tensor
 
 from remanence.core import archive, files, ranks
 from remanence.core.errors import FolderError
-from remanence.core.machine import Precision
 from remanence.core.settings import differences
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
@@ -36,6 +35,7 @@ from remanence.run_folder import read_experiment
 LEARNER = Path("checkpoints", "learner.safetensors")
 BEFORE = Path("checkpoints", "before.safetensors")
 SESSION = Path("checkpoints", "session.safetensors")
+DECIDED = ("precision", "kernels")
 
 
 class Diary:
@@ -61,7 +61,7 @@ class Diary:
     def _claim(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
         path, tree = self.folder / "experiment.json", resolved.tree()
         if path.exists():
-            other = read_experiment(self.folder)["resolved"]
+            other = _resolved(self.folder)
             found = [f"{key} {old!r} -> {new!r}" for key, old, new in differences(other, tree)]
             if found:
                 raise FolderError(
@@ -169,12 +169,18 @@ def _ledger(learner: Learner) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def decided_precision(folder: Path) -> Precision | None:
-    """The precision that an earlier run in this folder had, if there was one."""
+def decided(folder: Path) -> dict[str, Any]:
+    """What was left to the machine and decided by an earlier run in this folder, if any was."""
     if not (folder / "experiment.json").exists():
-        return None
-    precision: Precision = read_experiment(folder)["resolved"].get("machine", {}).get("precision")
-    return precision
+        return {}
+    machine = _resolved(folder)["machine"]
+    return {name: machine[name] for name in DECIDED if name in machine}
+
+
+def _resolved(folder: Path) -> dict[str, Any]:
+    """The experiment of an earlier run; without a word on kernels and ranks these were plain."""
+    resolved: dict[str, Any] = read_experiment(folder)["resolved"]
+    return resolved | {"machine": {"kernels": "plain", "ranks": 1} | resolved.get("machine", {})}
 
 
 def read_checkpoint(path: Path, *keys: str) -> dict[str, Any]:

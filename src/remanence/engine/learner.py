@@ -29,7 +29,8 @@ class Learner:
         trunk = experiment.backbone.build(like.shape[0])
         head = experiment.method.head(trunk.width)
         self.experiment = experiment
-        self.network = Network(trunk, head, experiment.machine.precision).to(device)
+        machine = experiment.machine
+        self.network = Network(trunk, head, machine.precision, machine.kernels).to(device)
         self.lenses = Lenses(experiment)
         self.exemplars = like[torch.empty(0, dtype=torch.int64)]
         self._augmentation = augmentation(experiment.training.augmentation)

@@ -9,17 +9,19 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import torch
 
 from remanence.augment import augmentation
 from remanence.core import files, ranks
 from remanence.core.errors import SettingsError
+from remanence.core.machine import Kernels, Machine, Precision
 from remanence.core.origin import commit, processor
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
-from remanence.engine.diary import Diary, decided_precision, open_diary
+from remanence.engine.diary import Diary, decided, open_diary
 from remanence.engine.evaluate import evaluate
 from remanence.engine.fit import Course, Fit
 from remanence.engine.keeper import Keeper
@@ -205,13 +207,19 @@ def _tuned(
 ) -> Experiment:
     """Decide what is left to the machine: as an earlier, cut run in this folder did, if one did."""
     experiment = _counted(experiment)
-    if experiment.machine.precision == "auto" and (known := decided_precision(folder)):
-        machine = dataclasses.replace(experiment.machine, precision=known)
-        return dataclasses.replace(experiment, machine=machine)
-    found = tuned(experiment, images.shape, device)
-    is_half = bool(ranks.first_of(int(found.machine.precision == "bfloat16")))
-    machine = dataclasses.replace(found.machine, precision="bfloat16" if is_half else "float32")
-    return dataclasses.replace(found, machine=machine)
+    known = decided(folder)
+    is_open = [name for name in known if getattr(experiment.machine, name) == "auto"]
+    machine = dataclasses.replace(experiment.machine, **{name: known[name] for name in is_open})
+    found = tuned(dataclasses.replace(experiment, machine=machine), images.shape, device)
+    return dataclasses.replace(found, machine=_agreed(found.machine))
+
+
+def _agreed(machine: Machine) -> Machine:
+    """What the first rank has measured counts for all."""
+    told = {}
+    for name, choices in (("precision", get_args(Precision)), ("kernels", get_args(Kernels))):
+        told[name] = choices[ranks.first_of(choices.index(getattr(machine, name)))]
+    return dataclasses.replace(machine, **told)
 
 
 def _counted(experiment: Experiment) -> Experiment:

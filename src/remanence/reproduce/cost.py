@@ -21,6 +21,7 @@ from remanence.core.settings import encode
 from remanence.data.base import Scale
 from remanence.effects.colliding import Colliding
 from remanence.experiment import Experiment
+from remanence.kernels.norm import fuse
 from remanence.network import autocast
 from remanence.reproduce.ledger import Entry, Ledger
 from remanence.stream import group_sizes
@@ -144,6 +145,7 @@ def measured_pace(resolved: Experiment, device: torch.device) -> Pace:
     images = images.to(memory_format=torch.channels_last)
     trunk = resolved.backbone.build(channels).to(device)
     trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    fuse(trunk, resolved.machine.kernels != "plain")
     precision = resolved.machine.precision
     tried = ("float32", "bfloat16") if precision == "auto" else (precision,)
     found = [_timed(trunk, images, one) for one in tried]
