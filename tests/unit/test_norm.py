@@ -193,3 +193,13 @@ def test_what_the_kernels_cannot_do_torch_does() -> None:
     asked = torch.randn(3, 12, 4, 4, generator=random(1))
     torch.testing.assert_close(norm(asked), F.relu(F.batch_norm(asked, None, None, training=True)))
     assert norm.double()(asked.double()).dtype == torch.float64
+
+
+@pytest.mark.parametrize("with_shortcut", [False, True])
+def test_what_is_not_a_number_is_not_hidden_by_relu(with_shortcut: bool) -> None:
+    norm = Norm(16, relu=True).eval()
+    fuse(norm, True)
+    asked = torch.zeros(2, 16, 4, 4)
+    asked[1, 3, 2, 1] = torch.nan
+    shown = norm(asked, torch.zeros_like(asked) if with_shortcut else None)
+    assert torch.equal(shown.isnan(), asked.isnan())
