@@ -270,9 +270,9 @@ def test_the_correction_ends_at_its_minimum(shrinkage, tmp_path):
 def test_the_corrected_reading_is_first_and_the_bare_one_beside_it():
     learning = learner()
     session = learning.meet(increments()[0])
-    learning.close(session)
     learning.network.head.gamma.data.fill_(9)
     out = session.pool.outputs(learning.network, session.pool.everything)
+    learning.close(session)
     seen = learning.lenses.read(out, learning.network.head)
     assert list(seen) == ["cnn", "uncorrected"]
     assert torch.equal(seen["cnn"].logits, out.logits)

@@ -79,8 +79,8 @@ def test_nothing_kept_is_nothing_to_finetune_on(tmp_path):
 def test_what_is_kept_is_chosen_by_the_finetuned_network(tmp_path):
     learner, session, _, _ = second_session(tmp_path)
     chosen = session.pool.images[torch.zeros(10, dtype=torch.int64)]
-    learner.close(session, chosen)
     expected = learner.experiment.method.remember(session)
+    learner.close(session, chosen)
     assert torch.equal(learner.exemplars.pixels, expected.pixels)
     assert learner.exemplars.labels.bincount().tolist() == [2] * 5
 

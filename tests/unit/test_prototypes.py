@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import made
@@ -22,8 +23,9 @@ def sessions():
     """A base of three classes, and an increment that brings two."""
     learner = made.learner()
     base = learner.meet(made.increment(0, 0, 3))
+    as_it_was = copy.deepcopy(base)
     learner.close(base)
-    return base, learner.meet(made.increment(1, 3, 5))
+    return as_it_was, learner.meet(made.increment(1, 3, 5))
 
 
 def settled(effect, base):

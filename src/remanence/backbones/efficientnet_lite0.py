@@ -158,7 +158,7 @@ def _unit(
 ) -> nn.Sequential:
     convolution = SamePadding(inputs, outputs, kernel, stride, groups=groups, bias=False)
     norm = nn.BatchNorm2d(outputs, EPSILON, MOMENTUM)
-    return nn.Sequential(convolution, norm, *([nn.ReLU6()] if activates else []))
+    return nn.Sequential(convolution, norm, *([nn.ReLU6(inplace=True)] if activates else []))
 
 
 def _ours(file: Path) -> dict[str, Tensor]:

@@ -11,6 +11,13 @@ from typing import NoReturn
 
 COMMANDS = {
     "demo": "compare finetune, LUCIR and LUCIR+DDE on the embedded digits, in two minutes",
+    "learn": "teach a model the classes in a folder of photographs; add more of them later",
+    "predict": "names with probabilities for photographs",
+    "evaluate": "how well a model does on photographs that it has not seen",
+    "info": "what a model knows: classes, what is kept, settings, versions",
+    "history": "the versions of a model, and how each did",
+    "rollback": "use another version of a model",
+    "prune": "delete old versions of a model",
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
     "show": "what runs came to: every reading of each in one table, and a picture",
     "report": "one page of runs: curves, matrices, classes, images; a file without a network",
@@ -22,7 +29,8 @@ COMMANDS = {
 
 EXIT_CODES = """\
 exit codes: 0 done, 1 failed, 2 wrong settings or words, 3 data missing or damaged,
-4 a folder or file cannot be used, 130 and 143 stopped by a signal with everything saved"""
+4 a folder or file cannot be used, 5 learned but not taken into use,
+130 and 143 stopped by a signal with everything saved"""
 
 
 def main(words: Sequence[str] | None = None) -> int:

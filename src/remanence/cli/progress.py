@@ -20,14 +20,14 @@ from remanence.core.progress import Progress
 
 
 @contextmanager
-def watching(quiet: bool) -> Iterator[Progress]:
+def watching(quiet: bool, unit: str = "steps") -> Iterator[Progress]:
     """Something that shows progress on standard error, unless nothing is to be shown."""
     if quiet:
         yield Progress()
     elif not sys.stderr.isatty():
         yield _Lines()
     else:
-        with new_bar("steps") as bar:
+        with new_bar(unit) as bar:
             yield _Shown(bar)
 
 

@@ -27,6 +27,12 @@ class FolderError(RemanenceError):
     exit_code = 4
 
 
+class GateRefused(RemanenceError):
+    """A version was learned, but forgets more than is allowed: the one before stays in use."""
+
+    exit_code = 5
+
+
 class Interrupted(RemanenceError):
     """The user or the system asked to stop; everything learned so far is saved."""
 

@@ -48,7 +48,7 @@ class Folder(Data):
 
     def load(self) -> Splits:
         root, workers = self._root(), self.workers or processors()
-        train, test = _layout(root)
+        train, test = layout(root)
         train, wrong = readable(root, train, workers)
         if test is None:
             names = [file.name for one in train.values() for file in one]
@@ -77,7 +77,7 @@ class Folder(Data):
         return root
 
 
-def _layout(root: Path) -> tuple[Classes, Classes | None]:
+def layout(root: Path) -> tuple[Classes, Classes | None]:
     """The class folders to learn from, and those to test on if there are any."""
     there = subfolders(root)
     tests = [name for name in TEST_FOLDERS if name in there]

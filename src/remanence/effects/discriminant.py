@@ -1,14 +1,7 @@
 """Prediction by the linear discriminant of the features, from statistics that need no old image.
 
-Of each class the number and the sum of its feature vectors are kept, and of all classes together
-the sum of x x'. From these come the class means m and the covariance S within classes. With its
-shrunk form S' = (1 - s) S + s (mean of its diagonal) I, a class is seen to say
-
-    m' S'^-1 x  -  m' S'^-1 m / 2.
-
-Sums do not care in which order classes come: while the trunk stays as it is, this is bit for bit
-near the classifier that all images at once would have given, and nothing is forgotten. What is kept
-are sums, not images; a trunk that moves makes those of old classes stale.
+What is kept are sums, not images (see `remanence.discriminant`); a trunk that moves makes those of
+old classes stale.
 """
 
 from __future__ import annotations
@@ -16,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from remanence.core.settings import Fraction, settings
+from remanence.discriminant import Sums
 from remanence.effects.base import Effect, Lens, View
 from remanence.features import rooted
 from remanence.heads import Head
@@ -69,35 +62,21 @@ class DiscriminantLens(Lens):
         """Add the new images to the sums; they may be of old classes too."""
         pool = session.pool
         news = pool.everything[: pool.new_count]
-        features = rooted(pool.outputs(session.network, news).features).double()
+        features = rooted(pool.outputs(session.network, news).features)
         self.add(features, pool.labels[news], session.classes)
 
     def add(self, features: Tensor, labels: Tensor, classes: int) -> None:
         """Add rooted features to the sums, and let the rows follow."""
-        member = F.one_hot(labels, classes).to(features)
-        counts, sums = member.sum(0), member.T @ features
-        products = features.T @ features
-        if self.counts is not None and self.sums is not None and self.products is not None:
-            counts[: len(self.counts)] += self.counts
-            sums[: len(self.sums)] += self.sums
-            products += self.products
-        self.counts, self.sums, self.products = counts, sums, products
-        self.weight, self.bias = rows(counts, sums, products, self.shrinkage)
+        sums = self._so_far(features.shape[1]).plus(features, labels, classes)
+        self.counts, self.sums, self.products = sums
+        self.weight, self.bias = sums.rows(self.shrinkage)
+
+    def _so_far(self, width: int) -> Sums:
+        if self.counts is None or self.sums is None or self.products is None:
+            return Sums.nothing(width)
+        return Sums(self.counts, self.sums, self.products)
 
     def forward(self, out: Output, head: Head) -> Output:
         assert self.weight is not None and self.bias is not None
         logits = F.linear(rooted(out.features), self.weight, self.bias)
         return dataclasses.replace(out, logits=logits, scores=logits)
-
-
-def rows(counts: Tensor, sums: Tensor, products: Tensor, shrinkage: float) -> tuple[Tensor, Tensor]:
-    """Weight and bias of the discriminant, in float32, from sums in float64."""
-    means = sums / counts[:, None]
-    freedom = (counts.sum() - len(counts)).clamp(min=1)
-    within = (products - sums.T @ means) / freedom
-    size = within.diagonal().mean().clamp(min=torch.finfo(torch.float32).eps)
-    sphere = size * torch.eye(len(within), dtype=within.dtype, device=within.device)
-    # A little sphere always: fewer images than features leave directions without any spread.
-    shrunk = torch.lerp(within, sphere, max(shrinkage, 1e-4))
-    weight = torch.linalg.solve(shrunk, means.T).T
-    return weight.float(), -(weight * means).sum(1).float() / 2

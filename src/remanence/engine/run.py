@@ -49,18 +49,26 @@ class Place:
 
 
 def run(
-    experiment: Experiment, place: Place | Path | str, progress: Progress | None = None
+    experiment: Experiment,
+    place: Place | Path | str,
+    progress: Progress | None = None,
+    splits: Splits | None = None,
 ) -> list[Record]:
-    """Run an experiment in a folder, from the start or from where an earlier run was cut."""
+    """Run an experiment in a folder, from the start or from where an earlier run was cut.
+
+    splits: the images, where they are at hand; else the experiment says where they are.
+    """
     place = place if isinstance(place, Place) else Place(Path(place))
     with ranks.joined():
-        return _run(experiment, place, progress or Progress())
+        return _run(experiment, place, progress or Progress(), splits)
 
 
-def _run(experiment: Experiment, place: Place, progress: Progress) -> list[Record]:
+def _run(
+    experiment: Experiment, place: Place, progress: Progress, splits: Splits | None
+) -> list[Record]:
     device = experiment.machine.prepare()
     progress.doing("reading the data")
-    splits = experiment.data.load()
+    splits = splits or experiment.data.load()
     resolved = experiment.resolved()
     stream = make_stream(splits, resolved.stream)
     check(resolved, stream)

@@ -23,7 +23,7 @@ from remanence.core.settings import (
     settings,
 )
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 LARGEST = 256 * 2**20  # bytes; a description that is larger is none of ours
 
 Transform = Literal["none", "unit", "rooted"]

@@ -6,6 +6,7 @@ who asks when makes no difference.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,6 +43,15 @@ class Photographs(Images):
 
     def __getitem__(self, indices: Tensor) -> Photographs:
         return Photographs(self.album, self.places[indices], self.labels[indices], self.held)
+
+    def names(self) -> list[str]:
+        """Those of the files, where all of them are files."""
+        return list(self.album.names[self.places.numpy()])
+
+    def lent(self) -> Photographs:
+        """The same to be closed by whoever has them next, while these stay open."""
+        album = dataclasses.replace(self.album, closed=set())
+        return Photographs(album, self.places, self.labels, self.held)
 
     @property
     def pixels(self) -> Tensor:
