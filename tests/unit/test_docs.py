@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_model
+import made_photographs
 import pytest
 
-from remanence.cli.main import COMMANDS
+from remanence.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -45,6 +47,27 @@ def test_the_readme_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_the_example_of_an_own_loop_runs(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(ROOT / "examples" / "own_loop.py"))["main"](epochs=1)
     assert "cnn+momentum" in capsys.readouterr().out
+
+
+def test_an_exported_file_is_used_as_its_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a command adds the folder it is given in
+    made_model.model(tmp_path / "birds.model")
+    made_photographs.save(tmp_path / "robin.jpg", seed=3)
+    for name in ("birds.onnx", "birds.safetensors"):
+        assert main(["export", "birds.model", name]) == 0
+    assert main(["predict", "birds.model", "robin.jpg", "--top", "1", "--format", "csv"]) == 0
+    *_, predicted = capsys.readouterr().out.splitlines()
+    for block in _python_blocks(ROOT / "docs" / "export.md"):
+        exec(compile(block, "export.md", "exec"), {})
+    answer, tensors, rows = capsys.readouterr().out.splitlines()
+    *_, name, probability = predicted.split(",")
+    assert answer.split()[0] == name
+    assert float(answer.split()[1]) == pytest.approx(float(probability), abs=0.02)
+    assert tensors == "['wren', 'owl', 'été'] torch.Size([3, 8])"
+    assert rows.startswith("tensor([[0.")
 
 
 def test_the_readme_names_every_command() -> None:

@@ -18,6 +18,7 @@ COMMANDS = {
     "history": "the versions of a model, and how each did",
     "rollback": "use another version of a model",
     "prune": "delete old versions of a model",
+    "export": "a model, or a reading of a run, as one ONNX or safetensors file, checked",
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
     "show": "what runs came to: every reading of each in one table, and a picture",
     "report": "one page of runs: curves, matrices, classes, images; a file without a network",

@@ -14,23 +14,44 @@ from typing import IO
 
 from remanence.core.errors import FolderError
 
+UNFINISHED = ".part"
+
 
 def write(path: Path, content: bytes | str) -> None:
     """Put `content` at `path`; a crash at any moment leaves the old file or the new one."""
-    data = content.encode() if isinstance(content, str) else content
-    beside: str | None = None
+    with tried(path, content):
+        pass
+
+
+@contextlib.contextmanager
+def tried(path: Path, content: bytes | str) -> Iterator[Path]:
+    """Write `content` beside `path`, where it may be tried before it takes that name.
+
+    Where the block raises, what was written is gone and what was at `path` stays.
+    """
+    with _said_in_one_line(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
+    beside = Path(name)
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, path)
-        _sync_folder(path.parent)
+        with _said_in_one_line(path):
+            with os.fdopen(handle, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(beside, 0o666 & ~_umask())
+        yield beside
+        with _said_in_one_line(path):
+            os.replace(beside, path)
+            _sync_folder(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _said_in_one_line(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        if beside is not None:
-            Path(beside).unlink(missing_ok=True)
         raise cannot_write(path, error) from None
 
 
@@ -66,7 +87,7 @@ def locked(folder: Path) -> Iterator[None]:
             raise FolderError(
                 f"another process is running in {folder}: wait for it, or choose another folder"
             ) from None
-        for unfinished in folder.rglob(".*.part"):
+        for unfinished in folder.rglob(f".*{UNFINISHED}"):
             unfinished.unlink(missing_ok=True)
         yield
 

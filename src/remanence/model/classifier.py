@@ -6,7 +6,9 @@ the removal of a direction (MER) are all affine in the features or in their unit
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +16,17 @@ from torch.nn import functional as F
 
 from remanence.backbones.base import Trunk
 from remanence.features import rooted
-from remanence.model.description import Preprocessing, Transform
+from remanence.model.description import Transform
+
+
+class Normalisation(Protocol):
+    """What is taken from pixels in 0..1 and what divides them then, for each channel."""
+
+    @property
+    def mean(self) -> tuple[float, ...]: ...
+
+    @property
+    def std(self) -> tuple[float, ...]: ...
 
 
 def unchanged(features: Tensor) -> Tensor:
@@ -41,14 +53,14 @@ class Classifier(nn.Module):
     bias: Tensor
 
     def __init__(
-        self, trunk: Trunk, preprocessing: Preprocessing, transform: Transform, classes: int
+        self, trunk: Trunk, normalisation: Normalisation, transform: Transform, classes: int
     ) -> None:
         super().__init__()
         self.trunk = trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.transform = transform
         self.temperature = 1.0
         for name in ("mean", "std"):
-            values = torch.tensor(getattr(preprocessing, name)).view(-1, 1, 1)
+            values = torch.tensor(getattr(normalisation, name)).view(-1, 1, 1)
             self.register_buffer(name, values, persistent=False)
         self.register_buffer("weight", torch.zeros(classes, trunk.width))
         self.register_buffer("bias", torch.zeros(classes))
@@ -62,6 +74,13 @@ class Classifier(nn.Module):
         """Calibrated logits: their softmax are probabilities."""
         known = TRANSFORMS[self.transform](features)
         return F.linear(known, self.weight, self.bias) / self.temperature
+
+    def folded(self) -> Self:
+        """The same with the temperature in its matrix."""
+        same = copy.deepcopy(self)
+        same.weight, same.bias = self.weight / self.temperature, self.bias / self.temperature
+        same.temperature = 1.0
+        return same
 
     def forward(self, pixels: Tensor) -> Tensor:
         return self.logits(self.features(pixels)).softmax(1)

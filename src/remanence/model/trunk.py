@@ -30,7 +30,7 @@ def backbone_of(words: str) -> dict[str, Any]:
     return {"name": OWN_CODE, "path": words}
 
 
-def trunk_like(tree: Mapping[str, Any], own_code: bool) -> Trunk:
+def trunk_like(tree: Mapping[str, Any], own_code: bool, channels: int = CHANNELS) -> Trunk:
     """A trunk to be filled with the weights of a model, whose file may be hostile.
 
     own_code: whether a module that the file names may be imported.
@@ -45,6 +45,6 @@ def trunk_like(tree: Mapping[str, Any], own_code: bool) -> Trunk:
         )
     try:
         found: Backbone = choices.build("backbones", tree)
-        return found.bare().build(CHANNELS)
+        return found.bare().build(channels)
     except (SettingsError, ValueError) as error:
         raise FolderError(f"the model's network cannot be built: {error}") from None
