@@ -8,31 +8,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 from torch.nn import functional as F
 
-from remanence.core.errors import DataError
-from remanence.core.machine import processors
 from remanence.model import tensors
 from remanence.model.classifier import Classifier
 from remanence.model.description import Description, KeptPhotograph, KnownClass
 from remanence.model.folder import HEAD, TRUNK, ModelFolder
 from remanence.model.trunk import trunk_like
-from remanence.photographs.decode import Unreadable, pixels_of
+from remanence.photographs.shown import Photograph as Photograph
+from remanence.photographs.shown import squares_of
 
 AT_ONCE = 32
-
-Photograph = str | Path | bytes | Image.Image | NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -113,9 +106,8 @@ class Predictor:
 
     def pixels(self, photographs: Sequence[Photograph]) -> Tensor:
         """Photographs as the network takes them: uint8, N x 3 x side x side."""
-        with ThreadPoolExecutor(processors()) as threads:
-            squares = list(threads.map(self._square, photographs))
-        return torch.from_numpy(np.stack(squares)).permute(0, 3, 1, 2)
+        seen = self.description.preprocessing
+        return squares_of(photographs, seen.side, seen.centre)
 
     @property
     def kept(self) -> tuple[KeptPhotograph, ...]:
@@ -133,31 +125,6 @@ class Predictor:
     @cached_property
     def _kept_features(self) -> Tensor:
         return F.normalize(self.features([self.folder.kept_file(one.hash) for one in self.kept]))
-
-    def _square(self, photograph: Photograph) -> NDArray[np.uint8]:
-        seen = self.description.preprocessing
-        try:
-            return pixels_of(_source(photograph), seen.side, seen.centre)
-        except Unreadable as error:
-            name = photograph if isinstance(photograph, str | Path) else "a photograph"
-            raise DataError(f"{name} cannot be read as an image: {error}") from None
-
-
-def _source(photograph: Photograph) -> bytes | Path | Image.Image:
-    if isinstance(photograph, str):
-        return Path(photograph)
-    if isinstance(photograph, np.ndarray):
-        return _image(photograph)
-    return photograph
-
-
-def _image(pixels: NDArray[np.uint8]) -> Image.Image:
-    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3):
-        raise DataError(
-            f"an array of {pixels.dtype} {pixels.shape} is no image: give height x width (x 3) "
-            "in uint8"
-        )
-    return Image.fromarray(pixels)
 
 
 def network_of(model: ModelFolder, description: Description, own_code: bool) -> Classifier:
