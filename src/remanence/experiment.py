@@ -28,6 +28,10 @@ from remanence.schedule import Training
 from remanence.stream import StreamPlan
 
 CHOSEN_BY_NAME = ("data", "backbone", "method")
+UNSAID: Mapping[str, Mapping[str, Any]] = {
+    "machine": {"kernels": "plain", "ranks": 1},
+    "training": {"on_nan": "stop"},
+}
 
 
 @settings
@@ -89,6 +93,19 @@ class Experiment(Settings):
             method=method,
             training=training,
         )
+
+
+def said(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree without the settings that came late and say what was so before there were any.
+
+    What older versions wrote, and the names and hashes made of it, stay what they were.
+    """
+    result = dict(tree)
+    for part, unsaid in UNSAID.items():
+        if isinstance(tree.get(part), Mapping):
+            told = tree[part].items()
+            result[part] = {key: value for key, value in told if unsaid.get(key) != value}
+    return result
 
 
 def canonical(tree: Mapping[str, Any]) -> dict[str, Any]:

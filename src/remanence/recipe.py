@@ -13,7 +13,7 @@ from typing import Any
 
 from remanence.core.errors import SettingsError
 from remanence.core.settings import assignment, nearest
-from remanence.experiment import Experiment
+from remanence.experiment import Experiment, said
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ def run_name(recipe: Recipe, experiment: Experiment) -> str:
     """The folder of a run: the recipe's name, and a hash where it is not run as it stands."""
     if experiment.resolved() == Experiment.of(recipe.tree).resolved():
         return recipe.name
-    text = json.dumps(experiment.resolved().tree(), sort_keys=True)
+    text = json.dumps(said(experiment.resolved().tree()), sort_keys=True)
     return f"{recipe.name}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

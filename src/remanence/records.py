@@ -22,6 +22,7 @@ class Record:
     readings: for each way to read the network, how many of those are named rightly.
     learned: numbers that the lenses settled on, say 'cnn+momentum.alpha'.
     kept: how many exemplars there are, their bytes, and a hash of their pixels and labels.
+    skipped: batches of this increment that were left out because their loss was not a number.
     """
 
     increment: int
@@ -30,6 +31,7 @@ class Record:
     readings: dict[str, tuple[int, ...]]
     learned: dict[str, float] = field(default_factory=dict)
     kept: dict[str, int | str] = field(default_factory=dict)
+    skipped: int = 0
 
     def line(self) -> str:
         """The record as one line of JSON."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +14,53 @@ from numpy.typing import NDArray
 from remanence.core import archive
 from remanence.core.errors import FolderError
 
+DESCRIPTION = Path("experiment.json")
+_AGAIN = "delete this file, and the command of the run writes it again"
+
 Predictions = dict[str, NDArray[np.int16]]
+
+
+def predictions_file(folder: Path, increment: int) -> Path:
+    """Where the predictions after an increment are, and its record."""
+    return folder / "predictions" / f"{increment:03}.safetensors"
+
+
+def described(content: Mapping[str, Any]) -> str:
+    """The text of experiment.json, with a hash by which damage is noticed."""
+    return json.dumps({**content, "hash": _hash(content)}, indent=2) + "\n"
 
 
 def read_experiment(folder: Path) -> dict[str, Any]:
     """What a run folder says of its experiment: recipe, chosen, resolved."""
-    path = folder / "experiment.json"
+    if not (folder / DESCRIPTION).exists():
+        raise FolderError(f"{folder} is not a run folder: it has no {DESCRIPTION}")
+    return read_description(folder / DESCRIPTION)
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """The same by the file that says it."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FolderError(f"{folder} is not a run folder: it has no experiment.json") from None
     except (OSError, ValueError) as error:
-        raise FolderError(f"cannot read {path}: {error}; delete the folder") from None
+        raise FolderError(f"cannot read {path}: {error}; {_AGAIN}") from None
     if not isinstance(kept, dict) or not {"recipe", "chosen", "resolved"} <= set(kept):
-        raise FolderError(f"{path} does not describe an experiment; delete the folder")
+        raise FolderError(f"{path} does not describe an experiment; {_AGAIN}")
+    if kept.pop("hash", None) not in (None, _hash(kept)):
+        raise FolderError(f"{path} is not as it was written; {_AGAIN}")
     return kept
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
     """What happened when; lines that a crash has cut are left out, and so is a log that is gone."""
     try:
-        lines = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (folder / "log.jsonl").read_text("utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise FolderError(f"cannot read {folder / 'log.jsonl'}: {error}") from None
     found = [_event(line) for line in lines]
     return [event for event in found if event is not None]
@@ -43,14 +68,15 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 def read_predictions(folder: Path, increment: int) -> Predictions | None:
     """The class that every reading gave each test image, and their labels, if they were kept."""
-    path = folder / "predictions" / f"{increment:03}.safetensors"
+    path = predictions_file(folder, increment)
     if not path.exists():
         return None
-    named = archive.load_arrays(path)
-    whole = isinstance(named, dict) and all(isinstance(one, np.ndarray) for one in named.values())
-    if not whole or len({len(one) for one in named.values()}) != 1 or "labels" not in named:
+    kept = archive.load_arrays(path)
+    told = kept.items() if isinstance(kept, dict) else ()
+    named = {name: one for name, one in told if isinstance(one, np.ndarray)}
+    if len({len(one) for one in named.values()}) != 1 or "labels" not in named:
         raise FolderError(f"{path} holds no predictions of a run; delete it to go on without it")
-    return dict(named)
+    return named
 
 
 def _event(line: str) -> dict[str, Any] | None:

@@ -27,6 +27,8 @@ class Training(Settings):
     schedule: steps or cosine. drops: fractions of the epochs at which the rate falls by
         `drop_factor`, so that a shortened schedule keeps its shape.
     augmentation: how images are varied and normalised, by name.
+    on_nan: when the loss or a gradient of a batch is not a number, stop with the batch named, or
+        skip it: the step is taken back, noted in the log and counted in the record.
     """
 
     epochs: AtLeastOne | None = None
@@ -39,6 +41,7 @@ class Training(Settings):
     momentum: Fraction | None = None
     weight_decay: NotNegative | None = None
     augmentation: str | None = None
+    on_nan: Literal["stop", "skip"] = "stop"
 
     @staticmethod
     def steps(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from commands import BRIEF, Here, Outcome, check_one_line, child, contents
+
+from remanence.run_folder import described, read_experiment, read_log
 
 RECIPE = "digits-lucir-dde"
 WORDS = ("run", RECIPE, *BRIEF, "--quiet")
@@ -125,12 +126,28 @@ def test_a_damaged_session_is_named_and_can_be_deleted(
     assert contents(copy) == contents(undisturbed)
 
 
+def test_without_the_last_checkpoint_only_one_increment_is_learned_again(
+    copy: Path, undisturbed: Path, here: Here
+) -> None:
+    (copy / LEARNER).unlink()
+    assert _run(here, copy).code == 0
+    assert contents(copy) == contents(undisturbed)
+    *_, again = (copy / "log.jsonl").read_text().split('"event": "started"')
+    assert {event["increment"] for event in read_log(copy) if event["event"] == "epoch"} == {
+        0,
+        1,
+        2,
+    }
+    assert '"increment": 1' not in again and '"increment": 2' in again
+
+
 @pytest.mark.parametrize("file", ["records.jsonl", "predictions/001.safetensors"])
 def test_records_and_predictions_that_are_lost_are_written_again(
     file: str, copy: Path, undisturbed: Path, here: Here
 ) -> None:
     (copy / file).write_bytes(b"nonsense")
     (copy / LEARNER).unlink()
+    (copy / "checkpoints" / "before.safetensors").unlink()
     assert _run(here, copy).code == 0
     assert contents(copy) == contents(undisturbed)
 
@@ -141,6 +158,61 @@ def test_damaged_records_are_written_again_from_the_checkpoint(
     (copy / "records.jsonl").write_text("nonsense")
     assert _run(here, copy).code == 0
     assert contents(copy) == contents(undisturbed)
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["predictions/001.safetensors", "kept/000.jsonl", "checkpoints/before.safetensors"],
+)
+def test_damage_to_what_is_over_is_named_and_can_be_deleted(
+    file: str, copy: Path, undisturbed: Path, here: Here
+) -> None:
+    content = bytearray((copy / file).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / file).write_bytes(content)
+    line = check_one_line(_run(here, copy), 4)
+    assert str(copy / file) in line and "delete it" in line
+    (copy / file).unlink()
+    assert _run(here, copy).code == 0
+    whole = contents(undisturbed)
+    del whole[file]
+    assert contents(copy) == whole
+
+
+def test_a_record_that_is_nowhere_is_one_line(copy: Path, here: Here) -> None:
+    (copy / "predictions" / "001.safetensors").unlink()
+    (copy / "records.jsonl").unlink()
+    line = check_one_line(_run(here, copy), 4)
+    assert "increment 1" in line and "run it again" in line
+
+
+def test_a_changed_description_is_noticed_and_can_be_deleted(
+    copy: Path, undisturbed: Path, here: Here
+) -> None:
+    file = copy / "experiment.json"
+    file.write_text(file.read_text().replace('"recipe": "digits', '"recipe": "digitz'))
+    line = check_one_line(_run(here, copy), 4)
+    assert str(file) in line and "delete this file" in line
+    file.unlink()
+    assert _run(here, copy).code == 0
+    assert contents(copy) == contents(undisturbed)
+
+
+def test_without_its_description_a_folder_still_knows_its_experiment(
+    copy: Path, here: Here
+) -> None:
+    (copy / "experiment.json").unlink()
+    line = check_one_line(_run(here, copy, "seed=7"), 4)
+    assert "holds another experiment (seed 1993 -> 7)" in line
+    assert not (copy / "experiment.json").exists()
+
+
+def test_a_line_of_the_log_that_was_cut_stands_alone(copy: Path, here: Here) -> None:
+    log = copy / "log.jsonl"
+    log.write_bytes(log.read_bytes()[:-20] + b"\xff")
+    told = len(read_log(copy))
+    assert _run(here, copy).code == 0
+    assert [event["event"] for event in read_log(copy)][told:] == ["started", "finished"]
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
@@ -185,8 +257,8 @@ def test_settings_cannot_be_laid_over_a_run(copy: Path, here: Here) -> None:
 
 def test_a_run_of_another_version_names_what_differs(copy: Path, here: Here) -> None:
     file = copy / "experiment.json"
-    kept = json.loads(file.read_text())
+    kept = read_experiment(copy)
     kept["resolved"]["method"]["of_old"] = 1
-    file.write_text(json.dumps(kept))
+    file.write_text(described(kept))
     line = check_one_line(_run(here, copy), 4)
     assert "method.of_old 1 -> 'absent'" in line

@@ -13,6 +13,7 @@ from remanence.metrics import summarise
 from remanence.records import read_records
 from remanence.reproduce.collect import entry_of
 from remanence.reproduce.ledger import Ledger
+from remanence.run_folder import described, read_experiment
 
 ENOUGH = ("experiment.json", "records.jsonl", "log.jsonl")
 
@@ -73,7 +74,6 @@ def test_a_damaged_entry_is_named(here: Here) -> None:
 
 
 def _change(folder: Path, change: object) -> None:
-    path = folder / "experiment.json"
-    tree = json.loads(path.read_text())
-    change(tree["resolved"])  # type: ignore[operator]
-    path.write_text(json.dumps(tree))
+    kept = read_experiment(folder)
+    change(kept["resolved"])  # type: ignore[operator]
+    (folder / "experiment.json").write_text(described(kept))

@@ -9,6 +9,7 @@ from commands import BRIEF, Here
 
 from remanence.core.settings import differences
 from remanence.recipe import compose
+from remanence.run_folder import described, read_experiment
 
 RECIPE = "digits-lucir-dde"
 
@@ -59,8 +60,8 @@ def test_a_run_is_explained_against_its_recipe(undisturbed: Path, here: Here) ->
 def test_a_run_of_an_unknown_recipe_is_explained_without_stars(
     tmp_path: Path, undisturbed: Path, here: Here
 ) -> None:
-    kept = json.loads((undisturbed / "experiment.json").read_text())
-    (tmp_path / "experiment.json").write_text(json.dumps(kept | {"recipe": "of-my-own"}))
+    kept = read_experiment(undisturbed)
+    (tmp_path / "experiment.json").write_text(described(kept | {"recipe": "of-my-own"}))
     outcome = here("explain", str(tmp_path))
     assert outcome.code == 0
     assert _stars(outcome.out) == set()

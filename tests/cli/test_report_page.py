@@ -14,6 +14,7 @@ from commands import Here, check_one_line
 
 from remanence.metrics import readings, summarise
 from remanence.records import read_records
+from remanence.run_folder import described, read_experiment
 
 SECTIONS = (
     "Results",
@@ -73,9 +74,9 @@ def page_of(here: Here, out: Path, *words: str) -> tuple[str, Page]:
 def copied(run: Path, to: Path, changes: dict[str, object]) -> Path:
     """A run folder as another experiment would have left it."""
     folder = Path(shutil.copytree(run, to))
-    described = json.loads((folder / "experiment.json").read_text())
-    described["resolved"].update(changes)
-    (folder / "experiment.json").write_text(json.dumps(described))
+    kept = read_experiment(folder)
+    kept["resolved"].update(changes)
+    (folder / "experiment.json").write_text(described(kept))
     return folder
 
 

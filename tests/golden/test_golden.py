@@ -27,7 +27,7 @@ import pytest
 import torch
 
 from remanence.engine.run import Place, run
-from remanence.experiment import Experiment
+from remanence.experiment import Experiment, said
 from remanence.records import Record
 
 FOLDER = Path(__file__).parent
@@ -74,7 +74,7 @@ def test_a_run_ends_as_it_did(name: str, tmp_path: Path, request: pytest.Fixture
     if request.config.getoption("--renew"):
         _write(file, experiment, records)
     about, expected = _read(file)
-    assert experiment.resolved().tree() == about["experiment"], "a default has changed"
+    assert said(experiment.resolved().tree()) == said(about["experiment"]), "a default has changed"
     tolerance = SAME_MACHINE if about["machine"] == _machine() else ELSEWHERE
     assert len(records) == len(expected)
     for record, other in zip(records, expected, strict=True):

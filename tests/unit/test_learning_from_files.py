@@ -60,7 +60,7 @@ def experiment(root, *trees, workers=2):
 
 def contents(folder):
     """What a run has written, but for the log with its times and the settings."""
-    other = ("log.jsonl", "experiment.json")
+    other = ("log.jsonl", "experiment.json", "experiment-copy.json")
     files = [file for file in folder.rglob("*") if file.is_file() and file.name not in other]
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(files)}
 

@@ -13,7 +13,7 @@ from remanence.core.errors import SettingsError
 from remanence.engine import tuning
 from remanence.engine.run import Place, run
 from remanence.experiment import Experiment
-from remanence.run_folder import read_experiment
+from remanence.run_folder import described, read_experiment
 
 CPU = torch.device("cpu")
 SHAPE = (1, 8, 8)
@@ -138,8 +138,8 @@ def test_a_run_of_before_there_were_kernels_goes_on_plain(
     Clock(monkeypatch, 0.1, float32=1.0, bfloat16=2.0)
     experiment = Experiment.of(BRIEF, RESIDUAL, {"machine": {"kernels": "plain"}})
     run(experiment, Place(tmp_path / "run"))
-    file = tmp_path / "run" / "experiment.json"
-    tree = json.loads(file.read_text())
+    tree = read_experiment(tmp_path / "run")
     del tree["resolved"]["machine"]["kernels"], tree["chosen"]["machine"]["kernels"]
-    file.write_text(json.dumps(tree))
+    for name in ("experiment.json", "checkpoints/experiment-copy.json"):
+        (tmp_path / "run" / name).write_text(described(tree))
     run(Experiment.of(BRIEF, RESIDUAL), Place(tmp_path / "run"))  # fused were another experiment

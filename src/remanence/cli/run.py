@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time between checkpoints (default: 60)",
     )
+    parser.add_argument(
+        "--on-nan",
+        choices=["stop", "skip"],
+        help="when a batch's loss is not a number: stop there, or leave the batch out and count it "
+        "(the same as training.on_nan=...; default: stop)",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress, only the result")
     parser.add_argument("--json", action="store_true", help="the result as JSON, for scripts")
 
@@ -60,7 +66,8 @@ def call(args: argparse.Namespace) -> None:
     from remanence.engine.run import Place, run
     from remanence.recipe import compose, run_name
 
-    recipe, experiment = compose(args.recipe, args.settings)
+    chosen = [f"training.on_nan={args.on_nan}"] if args.on_nan else []
+    recipe, experiment = compose(args.recipe, [*args.settings, *chosen])
     folder = args.out or args.runs / run_name(recipe, experiment)
     place = Place(folder, args.runs / "bases", recipe.name, args.save_every)
     try:

@@ -5,10 +5,11 @@ The file carries a hash of itself, so that a flipped bit is noticed and not lear
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +51,32 @@ def load_arrays(path: Path) -> Any:
     return _load(path, safetensors.numpy.load)
 
 
+def check(path: Path) -> None:
+    """Raise a FolderError unless it is what was saved, bit by bit."""
+    with _said_in_one_line(path):
+        _whole(path)
+
+
 def _load(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Any:
+    with _said_in_one_line(path):
+        content, skeleton = _whole(path)
+        return _restore(json.loads(skeleton), parse(content))
+
+
+def _whole(path: Path) -> tuple[bytes, str]:
+    """What a file holds, and the skeleton of its tree, if its hash says that it is undamaged."""
+    content = path.read_bytes()
+    metadata = _metadata(content)
+    if _hash(_exchanged(content, metadata["hash"], _UNSIGNED)) != metadata["hash"]:
+        raise ValueError("it is damaged")
+    return content, metadata["tree"]
+
+
+@contextlib.contextmanager
+def _said_in_one_line(path: Path) -> Iterator[None]:
     try:
-        content = path.read_bytes()
-        metadata = _metadata(content)
-        if _hash(_exchanged(content, metadata["hash"], _UNSIGNED)) != metadata["hash"]:
-            raise ValueError("it is damaged")
-        return _restore(json.loads(metadata["tree"]), parse(content))
+        yield
+        return
     except OSError as error:
         reason = error.strerror or str(error)
     except (KeyError, TypeError, ValueError, struct.error, safetensors.SafetensorError):

@@ -55,12 +55,39 @@ def _said_in_one_line(path: Path) -> Iterator[None]:
         raise cannot_write(path, error) from None
 
 
+def append(path: Path, line: str) -> None:
+    """Add a line at the end of a file; a crash may leave half of it: see `end_line`."""
+    with _said_in_one_line(path), path.open("a", encoding="utf-8") as file:
+        file.write(line)
+
+
+def end_line(path: Path) -> None:
+    """End the line in which a crash has left a file, so that the next one stands by itself."""
+    with _said_in_one_line(path):
+        if path.exists() and path.stat().st_size:
+            with path.open("rb+") as file:
+                file.seek(-1, os.SEEK_END)
+                if file.read() != b"\n":
+                    file.write(b"\n")
+
+
+def move(path: Path, to: Path) -> None:
+    """Rename a file; at any moment it is there by one of the names."""
+    with _said_in_one_line(to):
+        os.replace(path, to)
+        _sync_folder(to.parent)
+
+
+def remove(path: Path) -> None:
+    """Delete a file, if it is there."""
+    with _said_in_one_line(path):
+        path.unlink(missing_ok=True)
+
+
 def make_folder(path: Path) -> None:
     """Make a folder and its parents, or say in one line why it cannot be."""
-    try:
+    with _said_in_one_line(path):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(path, error) from None
 
 
 def cache_folder() -> Path:
@@ -88,7 +115,7 @@ def locked(folder: Path) -> Iterator[None]:
                 f"another process is running in {folder}: wait for it, or choose another folder"
             ) from None
         for unfinished in folder.rglob(f".*{UNFINISHED}"):
-            unfinished.unlink(missing_ok=True)
+            remove(unfinished)
         yield
 
 
@@ -123,6 +150,14 @@ def _taken(lock: Path) -> IO[str] | None:
         pass  # held, or not there any more
     file.close()
     return None
+
+
+@contextlib.contextmanager
+def _said_in_one_line(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def cannot_write(path: Path, error: OSError) -> FolderError:

@@ -12,10 +12,8 @@ from typing import Any
 import torch
 
 from remanence.core import archive, files, ranks
-from remanence.core.machine import Machine
-from remanence.core.settings import encode
 from remanence.engine.learner import Learner
-from remanence.experiment import Experiment
+from remanence.experiment import Experiment, said
 from remanence.network import Network
 from remanence.stream import Increment
 
@@ -43,17 +41,21 @@ class SharedBase:
             yield
             ranks.wait()
 
-    def take(self, network: Network) -> bool:
-        """Put the shared weights into the network; False where nobody has trained them yet."""
-        if not self._usable or not self._file.exists():
-            return False
-        network.load_state_dict(archive.load(self._file)["network"])
-        return True
+    def take(self, network: Network) -> int | None:
+        """Put the shared weights into the network; None where nobody has trained them yet.
 
-    def give(self, network: Network) -> None:
+        How many batches were skipped when they were trained.
+        """
+        if not self._usable or not self._file.exists():
+            return None
+        kept = archive.load(self._file)
+        network.load_state_dict(kept["network"])
+        return int(kept.get("skipped", 0))
+
+    def give(self, network: Network, skipped: int) -> None:
         """Leave the trained weights for other runs."""
         if self._usable and ranks.is_first():
-            archive.save(self._file, {"network": network.state_dict()})
+            archive.save(self._file, {"network": network.state_dict(), "skipped": skipped})
 
 
 def shareable(experiment: Experiment) -> bool:
@@ -63,25 +65,19 @@ def shareable(experiment: Experiment) -> bool:
 
 def chosen_signature(experiment: Experiment, base_classes: int) -> dict[str, Any]:
     """All that is chosen and shapes the base increment, but the data and what arrives of them."""
-    training = encode(experiment.training)
+    tree = said(experiment.tree())
+    training = dict(tree["training"])
     training["epochs"] = training.pop("base_epochs")
     method = experiment.method.base_signature()
     if experiment.method.keep_shapes_base:
         method = method | {"keep": experiment.memory.share(base_classes)}
     return {
-        "backbone": encode(experiment.backbone),
+        "backbone": tree["backbone"],
         "method": method,
         "training": training,
-        "machine": _told(experiment.machine),
+        "machine": tree["machine"],
         "seed": experiment.seed,
     }
-
-
-def _told(machine: Machine) -> dict[str, Any]:
-    """What a base was computed on; what goes without saying is what there was first."""
-    told: dict[str, Any] = encode(machine)
-    unsaid = {"kernels": "plain", "ranks": 1}
-    return {key: value for key, value in told.items() if unsaid.get(key) != value}
 
 
 def _signature(learner: Learner, base: Increment, data: str) -> dict[str, object]:

@@ -3,18 +3,22 @@
     experiment.json              as chosen and as resolved, and the version that ran it
     records.jsonl                one line for each increment
     log.jsonl                    what happened when; the only file with times in it
-    predictions/003.safetensors  the class every reading gave each test image
+    predictions/003.safetensors  the class every reading gave each test image, and the record
     kept/003.jsonl               the exemplars: a line each with class, source, hash and bytes
     checkpoints/learner...       all that was learned up to the last finished increment
     checkpoints/before...        the same one increment earlier, for those who look back
     checkpoints/session...       where the current increment stands
+    checkpoints/experiment-...   a copy: nobody's checkpoints are taken for another experiment's
 
-The learner's checkpoint is the truth: it holds the records too, and the other files are written
-from it, so that a crash between two writes leaves nothing that contradicts it.
+The learner's checkpoint is the truth: it says how many increments are finished. What an increment
+came to is written once, before that checkpoint counts it, and never again; the other files are
+written from these, so that a crash between two writes leaves nothing that contradicts them, and
+nothing but the records grows with the number of increments that are over.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -28,13 +32,15 @@ from remanence.core import archive, files, ranks
 from remanence.core.errors import FolderError
 from remanence.core.settings import differences
 from remanence.engine.learner import Learner
-from remanence.experiment import Experiment
-from remanence.records import Record, as_text
-from remanence.run_folder import read_experiment
+from remanence.experiment import Experiment, said
+from remanence.records import Record, as_text, read_records
+from remanence.run_folder import DESCRIPTION, described, predictions_file, read_description
 
 LEARNER = Path("checkpoints", "learner.safetensors")
 BEFORE = Path("checkpoints", "before.safetensors")
 SESSION = Path("checkpoints", "session.safetensors")
+COPY = Path("checkpoints", "experiment-copy.json")
+RECORDS = "records.jsonl"
 DECIDED = ("precision", "kernels")
 
 
@@ -46,91 +52,121 @@ class Diary:
     ) -> None:
         self.folder = folder
         self.records: list[Record] = []
-        self._learner_file = folder / LEARNER
-        self._before_file = folder / BEFORE
-        self._session_file = folder / SESSION
-        self._open(chosen, resolved, recipe)
+        self._tree = resolved.tree()
+        self._open(chosen, recipe)
 
-    def _open(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
-        files.make_folder(self.folder / "checkpoints")
-        files.make_folder(self.folder / "predictions")
-        files.make_folder(self.folder / "kept")
-        self._claim(chosen, resolved, recipe)
+    def _open(self, chosen: Experiment, recipe: str | None) -> None:
+        for below in ("checkpoints", "predictions", "kept"):
+            files.make_folder(self.folder / below)
+        self._claim(chosen, recipe)
+        files.end_line(self.folder / "log.jsonl")
         ranks.wait()
 
-    def _claim(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
-        path, tree = self.folder / "experiment.json", resolved.tree()
-        if path.exists():
-            other = _resolved(self.folder)
-            found = [f"{key} {old!r} -> {new!r}" for key, old, new in differences(other, tree)]
-            if found:
-                raise FolderError(
-                    f"{self.folder} holds another experiment ({'; '.join(found)}); "
-                    "choose another folder with --out, or delete this one"
-                )
-            return
+    def _claim(self, chosen: Experiment, recipe: str | None) -> None:
+        other = _experiment_of(self.folder)
+        found = differences(said(other or self._tree), said(self._tree))
+        changes = [f"{key} {old!r} -> {new!r}" for key, old, new in found]
+        if changes:
+            raise FolderError(
+                f"{self.folder} holds another experiment ({'; '.join(changes)}); "
+                "choose another folder with --out, or delete this one"
+            )
         content = {
             "remanence": version("remanence"),
             "recipe": recipe,
             "chosen": chosen.tree(),
-            "resolved": tree,
+            "resolved": self._tree,
         }
-        files.write(path, json.dumps(content, indent=2) + "\n")
+        for path in (self.folder / COPY, self.folder / DESCRIPTION):
+            if not path.exists():
+                files.write(path, described(content))
 
     def resume(self, learner: Learner) -> int:
         """Load what was learned; the number of increments that are finished."""
-        if not self._learner_file.exists():
+        state = last_checkpoint(self.folder)
+        if state is None:
             return 0
-        state = read_checkpoint(self._learner_file, "records", "network")
         learner.load(state)
-        self.records = [Record.from_line(line) for line in state["records"]]
+        self.records = self._finished(state)
         self._tidy()
         return len(self.records)
 
+    def _finished(self, state: Mapping[str, Any]) -> list[Record]:
+        """The records of the increments that a checkpoint counts; older versions kept them in it"""
+        if "records" in state:
+            return [Record.from_line(line) for line in state["records"]]
+        return [self._written(increment) for increment in range(state["finished"])]
+
+    def _written(self, increment: int) -> Record:
+        """What an increment came to, if all that was written of it is whole."""
+        file = predictions_file(self.folder, increment)
+        if not file.exists():
+            return self._told(increment)
+        state = read_checkpoint(file, "record", "kept")
+        ledger = self._ledger_file(increment)
+        if ledger.exists() and _hash(ledger.read_bytes()) != state["kept"]:
+            raise FolderError(f"{ledger} is damaged; delete it to go on without it")
+        return Record.from_line(state["record"])
+
+    def _told(self, increment: int) -> Record:
+        """The same where somebody has deleted the predictions."""
+        path = self.folder / RECORDS
+        told = {record.increment: record for record in read_records(path)} if path.exists() else {}
+        if increment not in told:
+            raise FolderError(
+                f"what increment {increment} came to is in neither "
+                f"{predictions_file(self.folder, increment)} nor {path}; "
+                f"delete {self.folder} to run it again"
+            )
+        return told[increment]
+
     def _tidy(self) -> None:
         """Bring what is written from the checkpoint up to it."""
+        before = self.folder / BEFORE
+        if before.exists():
+            archive.check(before)
         self._write_records()
         if self.saved_session(len(self.records)) is None:  # of an increment that was closed since
-            self._session_file.unlink(missing_ok=True)
+            files.remove(self.folder / SESSION)
 
     def saved_session(self, increment: int) -> dict[str, Any] | None:
         """Where the session of this increment stood when it was cut, if it was."""
-        if not self._session_file.exists():
+        if not (self.folder / SESSION).exists():
             return None
-        state = read_checkpoint(self._session_file, "increment", "network")
+        state = read_checkpoint(self.folder / SESSION, "increment", "network")
         return state if state["increment"] == increment else None
 
     def save_session(self, state: Mapping[str, Any]) -> None:
         """Remember where the current session stands."""
-        archive.save(self._session_file, dict(state))
+        archive.save(self.folder / SESSION, dict(state))
 
     def close_increment(
         self, learner: Learner, record: Record, predictions: dict[str, Tensor]
     ) -> None:
         """The increment is learned: write it down, and forget where its session stood."""
+        ledger = _ledger(learner).encode()
+        files.write(self._ledger_file(record.increment), ledger)
         named = {name: labels.short() for name, labels in predictions.items()}
-        archive.save(self.folder / "predictions" / f"{record.increment:03}.safetensors", named)
-        files.write(self.folder / "kept" / f"{record.increment:03}.jsonl", _ledger(learner))
+        told = {"record": record.line(), "kept": _hash(ledger)}
+        archive.save(predictions_file(self.folder, record.increment), named | told)
         self.records.append(record)
-        if self._learner_file.exists():
-            files.write(self._before_file, self._learner_file.read_bytes())
-        lines = [one.line() for one in self.records]
-        archive.save(self._learner_file, learner.state() | {"records": lines})
+        if (self.folder / LEARNER).exists():
+            files.move(self.folder / LEARNER, self.folder / BEFORE)
+        archive.save(self.folder / LEARNER, learner.state() | {"finished": len(self.records)})
         self._write_records()
-        self._session_file.unlink(missing_ok=True)
+        files.remove(self.folder / SESSION)
         ranks.wait()
 
     def log(self, event: str, **facts: Any) -> None:
         """Add a line to the log."""
         line = {"time": round(time.time(), 2), "event": event, **facts}
-        try:
-            with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-        except OSError as error:
-            raise files.cannot_write(self.folder / "log.jsonl", error) from None
+        files.append(self.folder / "log.jsonl", json.dumps(line) + "\n")
 
     def _write_records(self) -> None:
-        files.write(self.folder / "records.jsonl", as_text(self.records))
+        files.write(self.folder / RECORDS, as_text(self.records))
+
+    def _ledger_file(self, increment: int) -> Path:
+        return self.folder / "kept" / f"{increment:03}.jsonl"
 
 
 class Onlooker(Diary):
@@ -148,7 +184,7 @@ class Onlooker(Diary):
     def log(self, event: str, **facts: Any) -> None:
         pass
 
-    def _open(self, chosen: Experiment, resolved: Experiment, recipe: str | None) -> None:
+    def _open(self, chosen: Experiment, recipe: str | None) -> None:
         ranks.wait()
 
     def _tidy(self) -> None:
@@ -169,18 +205,33 @@ def _ledger(learner: Learner) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _hash(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
 def decided(folder: Path) -> dict[str, Any]:
     """What was left to the machine and decided by an earlier run in this folder, if any was."""
-    if not (folder / "experiment.json").exists():
+    other = _experiment_of(folder)
+    if other is None:
         return {}
-    machine = _resolved(folder)["machine"]
+    machine = {"kernels": "plain"} | other["machine"]
     return {name: machine[name] for name in DECIDED if name in machine}
 
 
-def _resolved(folder: Path) -> dict[str, Any]:
-    """The experiment of an earlier run; without a word on kernels and ranks these were plain."""
-    resolved: dict[str, Any] = read_experiment(folder)["resolved"]
-    return resolved | {"machine": {"kernels": "plain", "ranks": 1} | resolved.get("machine", {})}
+def _experiment_of(folder: Path) -> dict[str, Any] | None:
+    """The experiment of an earlier run in this folder, if there was any."""
+    for file in (DESCRIPTION, COPY):
+        if (folder / file).exists():
+            return dict(read_description(folder / file)["resolved"])
+    return None
+
+
+def last_checkpoint(folder: Path) -> dict[str, Any] | None:
+    """What was learned; where that is gone, what was learned one increment earlier."""
+    for file in (LEARNER, BEFORE):
+        if (folder / file).exists():
+            return read_checkpoint(folder / file, "network")
+    return None
 
 
 def read_checkpoint(path: Path, *keys: str) -> dict[str, Any]:

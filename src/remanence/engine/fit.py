@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from remanence.core import seeds
-from remanence.core.errors import RemanenceError
 from remanence.core.progress import Progress
 from remanence.data.base import Images
 from remanence.engine.diary import Diary
 from remanence.engine.keeper import Keeper
 from remanence.engine.learner import Learner
+from remanence.engine.losses import Losses
 from remanence.engine.step import Step
 from remanence.loader import Epoch, Pool
 from remanence.methods.base import Stage
@@ -42,6 +42,17 @@ class Position:
     batch: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Learned:
+    """What a session came to, beside all that the learner has learned.
+
+    chosen: the exemplars, if a stage had to choose them. skipped: batches that were left out.
+    """
+
+    chosen: Images | None = None
+    skipped: int = 0
+
+
 class Fit:
     """Runs the stages of a session, from the start or from where a saved one stood."""
 
@@ -51,15 +62,14 @@ class Fit:
         self.course = course
         self.position = Position()
         self.chosen: Images | None = None
+        self.skipped = 0
+        self._cut: Tensor | None = None
 
-    def run(self, saved: Mapping[str, Any] | None) -> Images | None:
-        """Train through all stages; the exemplars, if a stage had to choose them.
-
-        `saved` is what an earlier, cut run of this session left.
-        """
+    def run(self, saved: Mapping[str, Any] | None) -> Learned:
+        """Train through all stages; `saved` is what an earlier, cut run of this session left."""
         for _ in self.steps(saved):
             pass
-        return self.chosen
+        return Learned(self.chosen, self.skipped)
 
     def steps(self, saved: Mapping[str, Any] | None) -> Iterator[None]:
         """The same step by step, for those who do something else in between."""
@@ -69,6 +79,7 @@ class Fit:
             self.session.network.load_state_dict(saved["network"])
             self.learner.lenses.load(saved["lenses"], self.session.pool.device)
             self.position = Position(*saved["position"])
+            self.skipped, self._cut = saved.get("skipped", 0), saved.get("losses")
             if saved["chosen"]:
                 self.chosen = self.session.pool.images.load(saved["chosen"])
         stages = self.learner.experiment.method.stages(self.session)
@@ -110,53 +121,59 @@ class Fit:
         )
 
     def _descend(self, epoch: Epoch, stage: Stage, step: Step) -> Iterator[None]:
-        started, first = time.monotonic(), self.position.batch
-        losses = torch.zeros(len(epoch), device=epoch.pool.device)
-        if first == 0:
+        started = time.monotonic()
+        losses = self._losses(epoch)
+        if self.position.batch == 0:
             self.learner.lenses.begin_epoch(epoch, self.session)
         _set_mode(self.session.network, stage.freezes_statistics)
-        for batch in epoch.batches(first):
+        for batch in epoch.batches(self.position.batch):
             torch.manual_seed(seeds.derived(epoch.seed, *epoch.purpose, self.position.batch))
-            losses[self.position.batch] = step(batch)
-            if losses.device.type == "cpu":  # a GPU would have to be waited for
-                _check_finite(losses, epoch, stage)
+            losses.take(self.position.batch, step(batch))
+            if losses.values.device.type == "cpu":  # a GPU would have to be waited for
+                losses.check()
             self.position.batch += 1
             self.course.progress.stepped()
-            self.course.keeper.step_done(lambda: self._state(step, losses, epoch, stage))
+            self.course.keeper.step_done(lambda: self._state(step, losses))
             yield
-        _check_finite(losses, epoch, stage)
+        self._check(losses)
+        skipped = losses.skipped()
+        self.skipped += len(skipped)
         self.course.diary.log(
             "epoch",
             increment=self.session.increment,
             stage=stage.name,
             epoch=epoch.purpose[-1],
-            loss=round(float(losses.sum()) / max(1, len(epoch) - first), 5),
+            loss=losses.mean(),
             rate=stage.training.rate_at(int(epoch.purpose[-1]), stage.epochs),
             seconds=round(time.monotonic() - started, 3),
+            **({"skipped": skipped} if skipped else {}),
         )
 
-    def _state(self, step: Step, losses: Tensor, epoch: Epoch, stage: Stage) -> dict[str, Any]:
-        _check_finite(losses, epoch, stage)
+    def _check(self, losses: Losses) -> None:
+        losses.check()
+        losses.check_weights(self.session.network)
+
+    def _losses(self, epoch: Epoch) -> Losses:
+        """Those of an epoch, as far as it got before it was cut."""
+        values, self._cut = self._cut, None
+        if values is None:
+            values = torch.zeros(len(epoch))
+        may_skip = self.session.training.on_nan == "skip"
+        rate = self.session.training.rate
+        return Losses(values.to(epoch.pool.device), epoch.purpose, rate, may_skip)
+
+    def _state(self, step: Step, losses: Losses) -> dict[str, Any]:
+        self._check(losses)
         return {
             "increment": self.session.increment,
             "position": dataclasses.astuple(self.position),
+            "losses": losses.values,
+            "skipped": self.skipped,
             "chosen": self.chosen.state() if self.chosen is not None else None,
             "network": self.session.network.state_dict(),
             "optimiser": step.optimiser.state_dict(),
             "lenses": self.learner.lenses.state(),
         }
-
-
-def _check_finite(losses: Tensor, epoch: Epoch, stage: Stage) -> None:
-    finite = torch.isfinite(losses)
-    if not bool(finite.all()):
-        batch = int((~finite).nonzero()[0])
-        increment, name, number = epoch.purpose
-        raise RemanenceError(
-            f"the loss is {losses[batch].item()} in increment {increment}, stage {name}, "
-            f"epoch {number}, batch {batch}: lower training.rate "
-            f"(now {stage.training.rate}); the last good checkpoint is kept"
-        )
 
 
 def _set_mode(network: Network, freezes_statistics: bool) -> None:

@@ -6,7 +6,7 @@ in their variants; a rule that ignores the logits (nearest mean) is read once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -113,6 +113,13 @@ class Lenses:
             "acting": [lens.state() for lens in self.acting],
             "readings": {n: [lens.state() for lens in c] for n, c in self.readings.items()},
         }
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Every tensor that the lenses remember, by a name that stays."""
+        for place, lens in enumerate(self._all()):
+            for name, value in lens.state().items():
+                if isinstance(value, Tensor):
+                    yield f"lens {place} {name}", value
 
     def load(self, state: dict[str, Any], device: torch.device) -> None:
         """Continue from what was saved."""

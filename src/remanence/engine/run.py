@@ -23,7 +23,7 @@ from remanence.data.base import Images, Splits
 from remanence.engine.bases import SharedBase
 from remanence.engine.diary import Diary, decided, open_diary
 from remanence.engine.evaluate import evaluate
-from remanence.engine.fit import Course, Fit
+from remanence.engine.fit import Course, Fit, Learned
 from remanence.engine.keeper import Keeper
 from remanence.engine.learner import Learner
 from remanence.engine.tuning import tuned
@@ -117,14 +117,15 @@ def learn_all(
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: learning")
             session = learner.meet(increment)
             if base and session.teacher is None:
-                chosen = _learn_base(learner, session, course, base, increment)
+                learned = _learn_base(learner, session, course, base, increment)
             else:
-                chosen = _fit(learner, session, course)
+                learned = _fit(learner, session, course)
             course.progress.doing(f"increment {increment.number}/{len(increments) - 1}: reading")
-            learner.close(session, chosen)
+            learner.close(session, learned.chosen)
             known = increments[: increment.number + 1]
             increment.train.close(learner.exemplars)
             record, predictions = evaluate(learner, known)
+            record = dataclasses.replace(record, skipped=learned.skipped)
             ranks.check_same(str(record.kept["hash"]))
             course.diary.close_increment(learner, record, predictions)
             gray = _tell_unreadable(course, increment.train.unreadable, gray)
@@ -132,22 +133,23 @@ def learn_all(
             course.keeper.increment_done()
 
 
-def _fit(learner: Learner, session: Session, course: Course) -> Images | None:
+def _fit(learner: Learner, session: Session, course: Course) -> Learned:
     return Fit(learner, session, course).run(course.diary.saved_session(session.increment))
 
 
 def _learn_base(
     learner: Learner, session: Session, course: Course, base: SharedBase, increment: Increment
-) -> Images | None:
+) -> Learned:
     """Take the base increment from the store, or train it for whoever needs it next."""
     with base.reserved(course.keeper.stop_if_asked):
-        if base.take(learner.network):
+        skipped = base.take(learner.network)
+        if skipped is not None:
             course.progress.said("the base increment was trained before: taken from there")
             course.progress.stepped(*planned_steps(learner.experiment, [increment]))
-            return None
-        chosen = _fit(learner, session, course)
-        base.give(learner.network)
-        return chosen
+            return Learned(skipped=skipped)
+        learned = _fit(learner, session, course)
+        base.give(learner.network, learned.skipped)
+        return learned
 
 
 def _tell_unreadable(course: Course, unreadable: Mapping[str, str], told: int) -> int:

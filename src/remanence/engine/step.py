@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from remanence.core import ranks
 from remanence.engine.learner import Learner
 from remanence.engine.replay import Replay
+from remanence.engine.skipping import Skipping
 from remanence.loader import Batch
 from remanence.methods.base import Stage
 from remanence.network import Network, Output
@@ -32,13 +34,18 @@ class Step:
             weight_decay=training.weight_decay or 0.0,
             fused=on_gpu,
         )
+        self._descend: Callable[[Batch], Tensor] = self._descend_on
+        if training.on_nan == "skip":
+            state = (self._moving, self.optimiser, session.network, self._lenses)
+            self._descend = Skipping(self._descend_on, *state)
         may_replay = (
             on_gpu and ranks.count() == 1 and self._method.captures and self._lenses.capture
         )
-        self._descend = Replay(self._descend_on) if may_replay else self._descend_on
+        if may_replay:
+            self._descend = Replay(self._descend)
 
     def __call__(self, batch: Batch) -> Tensor:
-        """Take the step; the loss before it."""
+        """Take the step; the loss before it, nan where the step was skipped."""
         return self._descend(batch)
 
     def set_rate(self, rate: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from remanence.experiment import Experiment
+from remanence.experiment import Experiment, said
 
 PLACES = ("folder", "truth", "workers")  # of the data: where they are, and how they are read
 
@@ -40,7 +40,7 @@ class Shape:
 
 def identity(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """Of the plain values of a resolved experiment those that shape its result."""
-    kept = {key: value for key, value in resolved.items() if key != "machine"}
+    kept = {key: value for key, value in said(resolved).items() if key != "machine"}
     kept["data"] = {key: value for key, value in resolved["data"].items() if key not in PLACES}
     return kept
 
