@@ -13,6 +13,9 @@ import made_photographs
 import pytest
 
 from remanence.cli.main import COMMANDS, main
+from remanence.reproduce.ledger import Ledger
+from remanence.reproduce.pages import places
+from remanence.reproduce.pages.book import speaker
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -68,6 +71,15 @@ def test_an_exported_file_is_used_as_its_page_says(
     assert float(answer.split()[1]) == pytest.approx(float(probability), abs=0.02)
     assert tensors == "['wren', 'owl', 'été'] torch.Size([3, 8])"
     assert rows.startswith("tensor([[") and rows.count(",") == 2
+
+
+def test_what_the_documents_say_of_runs_is_what_the_ledger_says() -> None:
+    """Where it is not: remanence reproduce --pages."""
+    say = speaker(Ledger(ROOT / "results" / "ledger"))
+    pages = places.documents(ROOT / "docs")
+    assert {page.stem for page in pages} >= {"results", "lucir", "podnet", "tpcil"}
+    for page in pages:
+        assert places.filled(page, say) == page.read_text(encoding="utf-8"), page
 
 
 def test_the_readme_names_every_command() -> None:

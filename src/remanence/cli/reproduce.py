@@ -5,9 +5,11 @@ examples:
   remanence reproduce sota --list --columns cifar100-t5    # its runs, and their time here
   remanence reproduce no-replay --columns cifar100-t5 --seeds 0,1,2 --epochs-scale 0.25
   remanence reproduce --collect runs/*                 # runs made elsewhere, into the ledger
+  remanence reproduce --pages                          # tables and pictures of docs/, one HTML page
 
-What is in the ledger (results/ledger) is never run again, and what was cut goes on. Settings of
-the machine may be laid over all runs as key=value, say machine.precision=bfloat16.
+What is in the ledger (results/ledger) is never run again, and what was cut goes on. A figure is
+drawn as results/figures/NAME.svg. Settings of the machine may be laid over all runs as key=value,
+say machine.precision=bfloat16.
 """
 
 from __future__ import annotations
@@ -26,7 +28,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The words that the command understands."""
-    parser.add_argument("table", nargs="?", metavar="TABLE", help="which one; without, all of them")
+    parser.add_argument(
+        "table",
+        nargs="?",
+        metavar="TABLE",
+        help="which one, or a .toml file like ours; without, all",
+    )
     parser.add_argument(
         "settings", nargs="*", default=[], metavar="key=value", help="of the machine, for all runs"
     )
@@ -46,6 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="where run folders are")
     add("--data", metavar="DIR", help="where the images are (default: REMANENCE_DATA, the cache)")
     add("--collect", nargs="+", type=Path, metavar="RUN", help="finished runs into the ledger")
+    add(
+        "--pages",
+        nargs="?",
+        const=Path("docs"),
+        type=Path,
+        metavar="DIR",
+        help="write what the ledger says into the documents there, with pictures (default: docs)",
+    )
     add("--quiet", action="store_true", help="no progress, only the result")
     add("--json", action="store_true", help="the result as JSON, for scripts")
 
@@ -70,8 +85,10 @@ def call(args: argparse.Namespace) -> None:
         _collect(args, ledger)
     if args.table is not None:
         _reproduce(args, ledger)
-    elif not args.collect:
+    elif not args.collect and not args.pages:
         _overview(ledger, args.json)
+    if args.pages:
+        _write_pages(args.pages, ledger)
 
 
 def _collect(args: argparse.Namespace, ledger: Ledger) -> None:
@@ -92,6 +109,13 @@ def _collect(args: argparse.Namespace, ledger: Ledger) -> None:
         raise FolderError(f"{len(refused)} left out: {'; '.join(refused)}")
 
 
+def _write_pages(folder: Path, ledger: Ledger) -> None:
+    from remanence.reproduce.pages.book import write_pages
+
+    for path in write_pages(ledger, folder):
+        print(path)
+
+
 def _reproduce(args: argparse.Namespace, ledger: Ledger) -> None:
     from remanence.cli import reproduced
     from remanence.reproduce.paper import table
@@ -105,6 +129,7 @@ def _reproduce(args: argparse.Namespace, ledger: Ledger) -> None:
         return
     _run(args, plans, ledger)
     reproduced.show_table(chosen, ledger, args.json)
+    reproduced.show_pictures(chosen, ledger, args.results / "figures", args.json)
 
 
 def _demand(args: argparse.Namespace, chosen: Table) -> Demand:

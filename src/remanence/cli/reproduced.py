@@ -64,6 +64,15 @@ def show_table(table: Table, ledger: Ledger, as_json: bool) -> None:
     )
 
 
+def show_pictures(table: Table, ledger: Ledger, folder: Path, as_json: bool) -> None:
+    """Draw what the cells of a figure show, and say where it is."""
+    from remanence.reproduce.pictures import draw
+
+    drawn = draw(table, ledger, folder)
+    if drawn and not as_json:
+        print(f"drawn: {', '.join(map(str, drawn))}")
+
+
 def show_tables(ledger: Ledger, as_json: bool) -> None:
     """Every table, with how many of its cells are measured."""
     counts = {}

@@ -1,4 +1,4 @@
-"""What a picture shows: panels, one for each setting, of accuracy curves over several seeds."""
+"""What a picture shows: panels, one for each setting, of curves over several seeds."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from remanence.metrics import Spread, Summary
 
 @dataclass(frozen=True)
 class Curve:
-    """Accuracy against the number of known classes: one run for each seed."""
+    """Accuracy against the number of known classes, or another such pair: a run for each seed."""
 
     label: str
-    classes: tuple[int, ...]
+    classes: tuple[float, ...]
     runs: tuple[tuple[float, ...], ...]
 
     @staticmethod
@@ -45,8 +45,8 @@ class Panel:
     title: str
     curves: tuple[Curve, ...]
 
-    def ticks(self) -> list[int]:
-        """Numbers of classes to write at the axis: the first, the last, and four between."""
+    def ticks(self) -> list[float]:
+        """Numbers of classes to write at the axis: first, last, and at most four between."""
         known = sorted({classes for curve in self.curves for classes in curve.classes})
         stride = max(1, math.ceil((len(known) - 1) / 5))
         chosen = known[::stride]

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from remanence.core import choices
 from remanence.metrics import Spread, Summary, relative_improvement
 from remanence.reproduce.ledger import Entry, Ledger
 from remanence.reproduce.paper import Cell, Measure, Row, Table
-from remanence.reproduce.shape import Shape, Variant, shape
+from remanence.reproduce.shape import Shape, Variant
 
 
 @dataclass(frozen=True)
 class Measured:
     """What a cell came to: the runs of one variant, a seed each; none if it was not run.
 
+    values: one of each run, where the cell is no comparison.
     spread is None where nothing was measured, or where a comparison lacks one of its rows.
     """
 
     paper: float | None
     tolerance: float
     spread: Spread | None = None
+    values: tuple[float, ...] = ()
     entries: tuple[Entry, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -42,7 +45,7 @@ class Measured:
 def measure(table: Table, ledger: Ledger) -> dict[tuple[str, str], Measured]:
     """Every cell that a table has, by the names of its row and column."""
     found: dict[tuple[str, str], Measured] = {}
-    for cell in table.cells():
+    for cell in table.cells:
         found[cell.row.name, cell.column.name] = _measured(cell, table.tolerance, ledger)
     for row in table.rows:
         for place, column in enumerate(table.columns):
@@ -55,7 +58,7 @@ def measure(table: Table, ledger: Ledger) -> dict[tuple[str, str], Measured]:
 
 def runs_of(cell: Cell, ledger: Ledger) -> tuple[Variant, list[Entry]] | None:
     """The runs that a cell shows: of the variant nearest to the paper's, one for each seed."""
-    wanted = shape(cell.experiment())
+    wanted = cell.shape
     by_variant: dict[Variant, dict[int, Entry]] = {}
     for entry in ledger.standing_for(wanted, cell.row.reading):
         assert entry.shape is not None
@@ -95,10 +98,11 @@ def _measured(cell: Cell, tolerance: float, ledger: Ledger) -> Measured:
         return Measured(cell.paper, tolerance)
     variant, entries = runs
     values = [value_of(entry.summary(cell.row.reading), cell.row.measure) for entry in entries]
-    known = [value for value in values if value is not None]
+    known = tuple(value for value in values if value is not None)
     spread = Spread.of(known) if known else None
-    said = remarks(variant, shape(cell.experiment()))
-    return Measured(cell.paper, tolerance, spread, tuple(entries), said)
+    caveat = choices.caveat("methods", cell.experiment.method.name).strip("[]")
+    said = remarks(variant, cell.shape) + ((caveat,) if caveat else ())
+    return Measured(cell.paper, tolerance, spread, known, tuple(entries), said)
 
 
 def _compared(
@@ -115,4 +119,4 @@ def _compared(
         return Measured(paper, tolerance)
     spread = Spread(value, None, min(better.spread.n, base.spread.n))
     entries = (*better.entries, *base.entries)
-    return Measured(paper, tolerance, spread, entries, better.remarks)
+    return Measured(paper, tolerance, spread, (), entries, better.remarks)

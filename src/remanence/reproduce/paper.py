@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from remanence.core.errors import SettingsError
 from remanence.core.settings import nearest
 from remanence.experiment import Experiment
+from remanence.reproduce.shape import Shape, shape
 
 Measure = Literal["accuracy", "forgetting"]
 Comparison = Literal["", "gain", "improvement"]
@@ -65,9 +67,15 @@ class Cell:
     column: Column
     paper: float | None
 
+    @cached_property
     def experiment(self) -> Experiment:
         """What is to be run for it."""
         return Experiment.of(self.row.tree, self.column.set, self.row.set)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What shapes its result."""
+        return shape(self.experiment)
 
 
 @dataclass(frozen=True)
@@ -93,13 +101,12 @@ class Table:
         place = self.columns.index(column)
         return Cell(row, column, row.paper[place] if row.paper else None)
 
-    def cells(self) -> Iterator[Cell]:
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
         """All that are experiments, row by row."""
-        for row in self.rows:
-            for column in self.columns:
-                cell = None if row.compare else self.cell(row, column)
-                if cell is not None:
-                    yield cell
+        rows = [row for row in self.rows if not row.compare]
+        met = (self.cell(row, column) for row in rows for column in self.columns)
+        return tuple(cell for cell in met if cell is not None)
 
     def part(self, rows: Sequence[str] = (), columns: Sequence[str] = ()) -> Table:
         """The table with only the rows and columns of these names, which may be patterns (r5-*).
@@ -124,8 +131,32 @@ class Table:
 def tables() -> dict[str, Table]:
     """Every table and figure by name, in the order of the file."""
     file = resources.files("remanence").joinpath("reproduce", "tables.toml")
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
-    parts, tolerance = content["parts"], content["tolerance"]
+    return _tables(tomllib.loads(file.read_text(encoding="utf-8")))
+
+
+def table(name: str) -> Table:
+    """The table of this name, or the one in a .toml file that is written as ours are."""
+    if name.endswith(".toml"):
+        return _own_table(Path(name))
+    if name not in (known := tables()):
+        raise SettingsError(f"no table is called '{name}'{nearest(name, known)}")
+    return known[name]
+
+
+def _own_table(path: Path) -> Table:
+    try:
+        found = _tables(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{path} holds no table: {error}") from None
+    if len(found) != 1:
+        raise SettingsError(f"{path} holds {len(found)} tables: put each in a file of its own")
+    return next(iter(found.values()))
+
+
+def _tables(content: Mapping[str, Any]) -> dict[str, Table]:
+    parts, tolerance = content.get("parts", {}), content["tolerance"]
     return {
         name: Table(
             name=name,
@@ -136,13 +167,6 @@ def tables() -> dict[str, Table]:
         )
         for name, table in content["tables"].items()
     }
-
-
-def table(name: str) -> Table:
-    """The table of this name."""
-    if name not in (known := tables()):
-        raise SettingsError(f"no table is called '{name}'{nearest(name, known)}")
-    return known[name]
 
 
 def _row(entry: dict[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> Row:

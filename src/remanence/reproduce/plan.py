@@ -45,8 +45,8 @@ def planned(table: Table, demand: Demand, ledger: Ledger) -> list[Planned]:
     """The runs that give every cell of a table, seed by seed, without two that are the same."""
     plans: dict[str, Planned] = {}
     for seed in demand.seeds:
-        for cell in table.cells():
-            experiment = _demanded(cell.experiment(), seed, demand)
+        for cell in table.cells:
+            experiment = _demanded(cell.experiment, seed, demand)
             name = name_of(experiment)
             plan = plans.setdefault(name, Planned(name, experiment, shape(experiment)))
             plan.readings.add(cell.row.reading)
