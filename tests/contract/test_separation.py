@@ -78,10 +78,3 @@ def test_nearest_mean_chosen_by_the_user_is_the_rule_of_the_methods(
     for record in trained(case("finetune", "nearest_mean", keep)).records:
         assert list(record.readings) == ["cnn+nearest_mean", "cnn", "nme"]
         assert record.readings["cnn+nearest_mean"] == record.readings["nme"]
-
-
-def test_nearest_mean_says_nothing_where_nothing_is_kept(
-    trained: Callable[[Case], Trained],
-) -> None:
-    records = trained(case("finetune", "nearest_mean", 0)).records
-    assert [list(record.readings) for record in records] == [["cnn"]] * 3

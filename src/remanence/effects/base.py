@@ -92,10 +92,12 @@ class Effect(Choice):
     prediction is read beside the bare network from one training.
     replaces_logits: whether prediction comes from features alone, so that effects on the logits
     before it change nothing.
+    needs_exemplars: whether it has nothing to say where no image of a class is kept.
     """
 
     acts_in_training: ClassVar[bool] = False
     replaces_logits: ClassVar[bool] = False
+    needs_exemplars: ClassVar[bool] = False
 
     @property
     def shapes_base(self) -> bool:

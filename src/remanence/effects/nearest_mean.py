@@ -27,6 +27,7 @@ class NearestMean(Effect):
     """
 
     replaces_logits: ClassVar[bool] = True
+    needs_exemplars: ClassVar[bool] = True
 
     mirror: Literal["auto", "never", "channels"] = "auto"
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from remanence.core.errors import SettingsError
 from remanence.effects.base import Effect, Lens
 from remanence.experiment import Experiment
 from remanence.heads import Head
@@ -34,6 +35,31 @@ def chains(experiment: Experiment) -> dict[str, tuple[Effect, ...]]:
                     found[name] = (*(other if e is effect else e for e in chosen), *own)
         found[rule] = own
     return found
+
+
+def check(experiment: Experiment, classes: int) -> None:
+    """Raise a SettingsError where an effect at prediction would never be seen."""
+    chosen = [effect for effect in experiment.effects if not effect.acts_in_training]
+    alone = next((effect for effect in chosen if effect.replaces_logits), None)
+    others = [effect.name for effect in chosen if effect is not alone]
+    if alone and others:
+        raise SettingsError(
+            f"effects.{alone.name}: it predicts from features alone, where {others[0]} has no "
+            f"logits to change; choose one of them, effects={alone.name} or effects={others[0]}"
+        )
+    seen = {effect.name for chain in chains(experiment).values() for effect in chain}
+    for effect in chosen:
+        if effect.name not in seen:
+            name, rules = experiment.method.name, experiment.method.rules()
+            raise SettingsError(
+                f"effects.{effect.name}: {name} predicts by {' and '.join(rules)} alone, where it "
+                "would not be seen; leave it out, or choose a method that is read by its head"
+            )
+        if effect.needs_exemplars and not experiment.memory.share(classes):
+            raise SettingsError(
+                f"effects.{effect.name}: it needs an image of every class, but none is kept; ask "
+                "for memory.per_class=1 or more, or leave it out"
+            )
 
 
 class Lenses:

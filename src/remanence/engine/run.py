@@ -20,6 +20,7 @@ from remanence.core.machine import Kernels, Machine, Precision
 from remanence.core.origin import commit, processor
 from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
+from remanence.engine import readings
 from remanence.engine.bases import SharedBase
 from remanence.engine.diary import Diary, decided, open_diary
 from remanence.engine.evaluate import evaluate
@@ -179,6 +180,7 @@ def check(experiment: Experiment, stream: Stream) -> None:
                 f"{there_are} training images; keep at most that many"
             )
     experiment.method.check(stream.increments, experiment.effects, experiment.memory)
+    readings.check(experiment, stream.increments[-1].classes)
     for effect in experiment.effects:
         effect.check(stream.increments)
 

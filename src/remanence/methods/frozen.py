@@ -7,17 +7,20 @@ gone: the discriminant, which is this method's own reading. Beside it the head i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from torch import nn
 
+from remanence.core.errors import SettingsError
 from remanence.core.settings import Fraction, settings
 from remanence.effects.base import Effect
 from remanence.effects.discriminant import Discriminant
 from remanence.heads import Head, LinearHead
+from remanence.memory import Memory
 from remanence.methods.base import Method, Stage, all_parameters
 from remanence.network import Network
 from remanence.session import Session
+from remanence.stream import Increment
 
 
 def the_head(network: Network) -> Iterable[nn.Parameter]:
@@ -39,6 +42,16 @@ class Frozen(Method):
 
     def head(self, width: int) -> Head:
         return LinearHead(width)
+
+    def check(
+        self, increments: Sequence[Increment], effects: Sequence[Effect], memory: Memory
+    ) -> None:
+        idle = [effect.name for effect in effects if effect.acts_in_training]
+        if idle and not self.trains_head:
+            raise SettingsError(
+                f"effects.{idle[0]}: it acts on the classification loss, but nothing is trained "
+                "after the base; leave it out, or choose method.trains_head=true"
+            )
 
     def stages(self, session: Session) -> tuple[Stage, ...]:
         is_held = session.teacher is not None or session.network.trunk.pretrained
