@@ -116,6 +116,9 @@ NAMED = {
         brightness=63 / 255,
         crops=True,
     ),
+    "imnet_shifted": Augmentation(
+        mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), pad=2, mirrors=False
+    ),
     "imnet_lite": Augmentation(mean=(127 / 255,) * 3, std=(128 / 255,) * 3, pad=0, crops=True),
     "cifar_icarl": Augmentation(mean=(0.0,) * 3, std=(1.0,) * 3, subtracts_mean_image=True),
 }

@@ -127,6 +127,11 @@ class Predictor:
         return F.normalize(self.features([self.folder.kept_file(one.hash) for one in self.kept]))
 
 
+def load(folder: str | Path, version: int | None = None, *, own_code: bool = False) -> Predictor:
+    """The version in use of a model, or another; own_code: it may name a module to import."""
+    return Predictor.load(folder, version, own_code=own_code)
+
+
 def network_of(model: ModelFolder, description: Description, own_code: bool) -> Classifier:
     """The network of a version, with its weights."""
     trunk = trunk_like(description.backbone, own_code)

@@ -11,6 +11,7 @@ from pathlib import Path
 import made_model
 import made_photographs
 import pytest
+from PIL import Image
 
 from remanence.cli.main import COMMANDS, main
 from remanence.reproduce.ledger import Ledger
@@ -80,6 +81,28 @@ def test_what_the_documents_say_of_runs_is_what_the_ledger_says() -> None:
     assert {page.stem for page in pages} >= {"results", "lucir", "podnet", "tpcil"}
     for page in pages:
         assert places.filled(page, say) == page.read_text(encoding="utf-8"), page
+
+
+def test_the_page_on_python_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("photos/red", "more-photos/green", "photos/blue")):
+        (tmp_path / name).mkdir(parents=True)
+        for one in range(4):
+            colour = [40 * one if band != number else 255 - 20 * one for band in range(3)]
+            Image.new("RGB", (320, 300), tuple(colour)).save(tmp_path / name / f"{one}.png")
+    Image.new("RGB", (320, 300), "blue").save(tmp_path / "new.jpg")
+    known: dict[str, object] = {}
+    for block in _python_blocks(ROOT / "docs" / "python.md"):
+        exec(compile(block, "python.md", "exec"), known)
+    classes, score, shape, same, names, measured, said = capsys.readouterr().out.splitlines()
+    assert classes == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+    assert float(score) > 0.8
+    assert (shape, same) == ("(1, 10)", "True")
+    assert names.startswith("('blue', 'red') ")
+    assert measured.startswith("2 ")
+    assert said.startswith("blue [('blue', 0.")
 
 
 def test_the_readme_names_every_command() -> None:

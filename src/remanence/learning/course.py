@@ -26,7 +26,10 @@ OURS = {"current", "versions", "kept", "lock", from_nothing.FOLDER}
 
 
 def learn(
-    model: Path, photographs: Path, wishes: Wishes | None = None, progress: Progress | None = None
+    model: str | Path,
+    photographs: str | Path,
+    wishes: Wishes | None = None,
+    progress: Progress | None = None,
 ) -> Description:
     """Make a model of a folder with one sub-folder a class, or add those classes to it.
 
@@ -36,7 +39,7 @@ def learn(
     """
     wishes, progress = wishes or Wishes(), progress or Progress()
     folder = ModelFolder(Path(model))
-    _check_ours(folder.path)
+    check_ours(folder.path)
     with folder.changing():
         past = Past.of(folder, wishes)
         progress.doing("reading the photographs")
@@ -129,7 +132,7 @@ def _kept(past: Past, pupil: Pupil, reading: Reading, lesson: Lesson, wishes: Wi
     return keep(candidates, budget, pupil.preprocessing.side)
 
 
-def _check_ours(path: Path) -> None:
+def check_ours(path: Path) -> None:
     """A folder of something else is left alone."""
     if not path.exists():
         return

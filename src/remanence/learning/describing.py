@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -14,13 +14,21 @@ from remanence.learning.knowledge import TRANSFORM
 from remanence.learning.measuring import measured, remembered
 from remanence.learning.past import Past
 from remanence.learning.pupil import Pupil
-from remanence.learning.reading import Reading
 from remanence.learning.wishes import Wishes
 from remanence.model.description import FORMAT, Description, KnownClass
 
 
+class Taught(Protocol):
+    """How many photographs of each class a lesson has: to learn from, and held out."""
+
+    @property
+    def only_measured(self) -> bool: ...
+
+    def counts(self, name: str) -> tuple[int, int]: ...
+
+
 def described(
-    number: int, past: Past, pupil: Pupil, reading: Reading, keepsakes: Keepsakes, wishes: Wishes
+    number: int, past: Past, pupil: Pupil, taught: Taught, keepsakes: Keepsakes, wishes: Wishes
 ) -> Description:
     """The description of version `number`."""
     before = past.pupil.knowledge if past.version else None
@@ -34,7 +42,7 @@ def described(
         version=number,
         parent=past.version.version if past.version else None,
         made=_today(),
-        classes=_classes(number, past, pupil, reading),
+        classes=_classes(number, past, pupil, taught),
         backbone=pupil.backbone,
         preprocessing=pupil.preprocessing,
         transform=TRANSFORM,
@@ -47,11 +55,11 @@ def described(
     )
 
 
-def _classes(number: int, past: Past, pupil: Pupil, reading: Reading) -> tuple[KnownClass, ...]:
+def _classes(number: int, past: Past, pupil: Pupil, taught: Taught) -> tuple[KnownClass, ...]:
     known = {one.name: one for one in past.version.classes} if past.version else {}
     percents = zip(pupil.knowledge.names, remembered(pupil.knowledge), strict=True)
     return tuple(
-        _class(known.get(name) or _unknown(name, number), number, percent, reading)
+        _class(known.get(name) or _unknown(name, number), number, percent, taught)
         for name, percent in percents
     )
 
@@ -60,13 +68,13 @@ def _unknown(name: str, number: int) -> KnownClass:
     return KnownClass(name=name, version=number, made=_today(), photographs=0)
 
 
-def _class(before: KnownClass, number: int, percent: float | None, reading: Reading) -> KnownClass:
-    taught, held = reading.counts(before.name)
+def _class(before: KnownClass, number: int, percent: float | None, taught: Taught) -> KnownClass:
+    learned, held = taught.counts(before.name)
     return KnownClass(
         name=before.name,
         version=before.version,
         made=before.made,
-        photographs=before.photographs + taught + (0 if reading.only_measured else held),
+        photographs=before.photographs + learned + (0 if taught.only_measured else held),
         held_out=before.held_out + held,
         remembered=dict(before.remembered) | ({} if percent is None else {number: percent}),
     )

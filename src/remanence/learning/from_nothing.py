@@ -10,6 +10,7 @@ import json
 import shutil
 from pathlib import Path
 
+from remanence.augment import augmentation
 from remanence.core.progress import Progress
 from remanence.data.base import Splits
 from remanence.engine.diary import LEARNER, read_checkpoint
@@ -17,11 +18,13 @@ from remanence.engine.run import Place, run
 from remanence.experiment import Experiment
 from remanence.learning.pupil import Pupil
 from remanence.learning.wishes import Wishes
+from remanence.photographs.collection import Photographs
 
 FOLDER = "training"
 VIEWS = 30_000  # images that it sees in all: minutes on two cores at the side that is usual here
 FEWEST, MOST = 10, 100  # epochs
 TRUNK = "trunk."
+IN_MEMORY = "imnet_shifted"  # how images that were never photographs are varied
 
 
 def trained(pupil: Pupil, splits: Splits, wishes: Wishes, model: Path, progress: Progress) -> Pupil:
@@ -41,6 +44,11 @@ def forget(model: Path) -> None:
     shutil.rmtree(model / FOLDER, ignore_errors=True)
 
 
+def shifts(pupil: Pupil) -> bool:
+    """Whether the network sees images that are shifted; if not, they must be cropped."""
+    return augmentation(IN_MEMORY).mean == pupil.preprocessing.mean
+
+
 def _experiment(pupil: Pupil, splits: Splits, wishes: Wishes) -> Experiment:
     images = len(splits.train)
     epochs = wishes.epochs or min(MOST, max(FEWEST, round(VIEWS / images)))
@@ -51,7 +59,13 @@ def _experiment(pupil: Pupil, splits: Splits, wishes: Wishes) -> Experiment:
             "backbone": dict(pupil.backbone),
             "method": "finetune",
             "memory": {"per_class": 0},
-            "training": {"epochs": epochs, "batch": 32, "rate": 0.05, "schedule": "cosine"},
+            "training": {
+                "epochs": epochs,
+                "batch": 32,
+                "rate": 0.05,
+                "schedule": "cosine",
+                "augmentation": None if isinstance(splits.train, Photographs) else IN_MEMORY,
+            },
             "machine": {"precision": "float32"},
             "seed": wishes.seed,
         }

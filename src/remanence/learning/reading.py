@@ -151,9 +151,14 @@ def _split(
     taught, held = {}, {}
     for name, photographs in classes.items():
         ranked = sorted(photographs, key=lambda file: known[file.name])
-        count = min(math.ceil(share * len(ranked)), max(0, len(ranked) - 1))
+        count = held_out(len(ranked), share)
         held[name], taught[name] = ranked[:count], ranked[count:]
     return taught, held
+
+
+def held_out(count: int, share: float) -> int:
+    """How many of so many photographs of a class: at least one is left to learn from."""
+    return min(math.ceil(share * count), max(0, count - 1))
 
 
 def _check(root: Path, classes: Mapping[str, tuple[Sequence[File], Sequence[File]]]) -> None:

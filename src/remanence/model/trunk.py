@@ -30,6 +30,13 @@ def backbone_of(words: str) -> dict[str, Any]:
     return {"name": OWN_CODE, "path": words}
 
 
+def words_of(tree: Mapping[str, Any]) -> str:
+    """The words that stand for a backbone."""
+    if tree["name"] == "timm_model":
+        return f"timm:{tree['model']}"
+    return str(tree["path"] if tree["name"] == OWN_CODE else tree["name"])
+
+
 def trunk_like(tree: Mapping[str, Any], own_code: bool, channels: int = CHANNELS) -> Trunk:
     """A trunk to be filled with the weights of a model, whose file may be hostile.
 

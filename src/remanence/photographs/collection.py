@@ -10,6 +10,7 @@ import dataclasses
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from remanence.core.errors import DataError
+from remanence.core.machine import processors
 from remanence.images import Images, Source
 from remanence.photographs.album import Album
 from remanence.photographs.decode import cropped
@@ -188,6 +190,13 @@ class Photographs(Images):
             if chance is not None:
                 image = np.ascontiguousarray(pixels.transpose(1, 2, 0))
                 np.copyto(pixels, cropped(image, chance).transpose(2, 0, 1))
+
+
+def of_pixels(pixels: Tensor, labels: Tensor) -> Photographs:
+    """Squares that are in memory, to be seen as photographs are: in crops of all sizes."""
+    no_names, no_sizes = np.array([], dtype=np.object_), np.array([], dtype=np.int64)
+    album = Album(Path(), no_names, no_sizes, pixels.shape[-1], processors())
+    return Photographs(album, -1 - torch.arange(len(labels)), labels, pixels)
 
 
 def _on_cpu(parts: Sequence[Tensor]) -> Sequence[Tensor]:
