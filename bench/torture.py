@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import random
 import shutil
 import sys
@@ -29,6 +28,7 @@ from faults.damage import damage
 from faults.disks import full, read_only
 from faults.kills import kills
 from faults.subject import CIFAR, DIGITS, Subject
+from faults.surroundings import surroundings
 from faults.tally import Tally
 
 RESULT = Path("results/reliability/torture.json")
@@ -47,7 +47,9 @@ def main() -> int:
         fewer = (args.kills // 10, args.faults // 10)
         found["cifar100"] = tortured(words, fewer, where / "cifar100", chance).tree()
     lost = sum(one["total"]["lost"] for one in found.values())
-    _write(args.result, found | _surroundings(args, time.monotonic() - started))
+    command = f"python bench/torture.py --kills {args.kills} --faults {args.faults}"
+    command += " --cifar FOLDER" if args.cifar else ""
+    _write(args.result, found | surroundings(command, time.monotonic() - started))
     print(json.dumps(found, indent=2))
     if not lost:
         shutil.rmtree(where)
@@ -91,23 +93,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--where", type=Path, help="for the runs (default: the system's)")
     parser.add_argument("--result", type=Path, default=RESULT, help=f"(default: {RESULT})")
     return parser.parse_args()
-
-
-def _surroundings(args: argparse.Namespace, seconds: float) -> dict[str, object]:
-    import torch
-
-    from remanence.core.origin import commit, processor
-
-    return {
-        "command": f"python bench/torture.py --kills {args.kills} --faults {args.faults}"
-        + (" --cifar FOLDER" if args.cifar else ""),
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "machine": f"{processor(torch.device('cpu'))}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "seconds": round(seconds),
-    }
 
 
 def _write(path: Path, tree: dict[str, object]) -> None:
