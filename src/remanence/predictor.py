@@ -134,12 +134,12 @@ def load(folder: str | Path, version: int | None = None, *, own_code: bool = Fal
 
 def network_of(model: ModelFolder, description: Description, own_code: bool) -> Classifier:
     """The network of a version, with its weights."""
-    trunk = trunk_like(description.backbone, own_code)
+    folder = model.folder(description.version)
+    trunk = trunk_like(description.backbone, own_code, tensors.size(folder / TRUNK))
     network = Classifier(
         trunk, description.preprocessing, description.transform, len(description.classes)
     )
     network.temperature = description.temperature
-    folder = model.folder(description.version)
     trunk.load_state_dict(tensors.load(folder / TRUNK, trunk.state_dict()))
     head = tensors.load(folder / HEAD, {"weight": network.weight, "bias": network.bias})
     network.load_state_dict(head, strict=False)

@@ -44,6 +44,8 @@ def recipe_text(name: str) -> dict[str, Any]:
         raise SettingsError(f"cannot read the recipe {name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"cannot read the recipe {name}: it is not text") from None
+    except RecursionError:
+        raise SettingsError(f"{name} is not valid TOML: it is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{name} is not valid TOML: {error}") from None
     raise SettingsError(f"no recipe is called '{name}'{nearest(name, recipe_names())}")

@@ -8,9 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from remanence.core.errors import FolderError
+from remanence.core.json_text import parsed
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,34 @@ class Record:
 
     @staticmethod
     def from_line(line: str) -> Record:
-        """The record that a line of JSON holds."""
-        tree = json.loads(line)
-        tree["group_sizes"] = tuple(tree["group_sizes"])
-        tree["tested"] = tuple(tree["tested"])
-        tree["readings"] = {name: tuple(counts) for name, counts in tree["readings"].items()}
-        return Record(**tree)
+        """The record that a line of JSON holds; a ValueError if it holds none."""
+        tree = parsed(line)
+        try:
+            record = _kind().validate_python(tree)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            where = ".".join(map(str, wrong["loc"]))
+            raise ValueError(f"no record: {where} {wrong['msg']}") from None
+        unknown = tree.keys() - asdict(record).keys()
+        if unknown:
+            raise ValueError(f"no record: {min(unknown)} is unknown")
+        record.check()
+        return record
+
+    def check(self) -> None:
+        """Raise a ValueError unless the counts are of the same classes, and possible."""
+        if min(self.group_sizes, default=1) < 1 or sum(self.group_sizes) != len(self.tested):
+            raise ValueError("no record: group_sizes and tested are of other classes")
+        for name, right in self.readings.items():
+            if len(right) != len(self.tested):
+                raise ValueError(f"no record: {name} is of other classes than tested")
+            if not all(0 <= one <= all_ for one, all_ in zip(right, self.tested, strict=True)):
+                raise ValueError(f"no record: {name} is right more often than tested")
+
+
+@cache
+def _kind() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 def read_records(path: Path) -> list[Record]:

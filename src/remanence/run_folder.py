@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from remanence.core import archive
 from remanence.core.errors import FolderError
+from remanence.core.json_text import parsed
 
 DESCRIPTION = Path("experiment.json")
 _AGAIN = "delete this file, and the command of the run writes it again"
@@ -40,10 +41,12 @@ def read_experiment(folder: Path) -> dict[str, Any]:
 def read_description(path: Path) -> dict[str, Any]:
     """The same by the file that says it."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FolderError(f"cannot read {path}: {error}; {_AGAIN}") from None
     if not isinstance(kept, dict) or not {"recipe", "chosen", "resolved"} <= set(kept):
+        raise FolderError(f"{path} does not describe an experiment; {_AGAIN}")
+    if not all(isinstance(kept[part], dict) for part in ("chosen", "resolved")):
         raise FolderError(f"{path} does not describe an experiment; {_AGAIN}")
     if kept.pop("hash", None) not in (None, _hash(kept)):
         raise FolderError(f"{path} is not as it was written; {_AGAIN}")
@@ -81,7 +84,7 @@ def read_predictions(folder: Path, increment: int) -> Predictions | None:
 
 def _event(line: str) -> dict[str, Any] | None:
     try:
-        event = json.loads(line)
+        event = parsed(line)
     except ValueError:
         return None
     return event if isinstance(event, dict) else None

@@ -129,6 +129,18 @@ WRONG = {
         {"backbone": {"name": "convnet", "width": 9}},
         r"float32 \(.*\), not",
     ),
+    "a network that no memory holds": (
+        {"backbone": {"name": "convnet", "width": 10**5}},
+        r"takes \d+ bytes of weights, but there are \d+",
+    ),
+    "a network larger than numbers are": (
+        {"backbone": {"name": "convnet", "width": 2**70}},
+        "cannot be built",
+    ),
+    "photographs that no memory holds": (
+        {"preprocessing": {"side": 10**6, "mean": [0] * 3, "std": [1] * 3, "centre": 1}},
+        "side",
+    ),
     "a side of nothing": (
         {"preprocessing": {"side": 0, "mean": [0] * 3, "std": [1] * 3, "centre": 1}},
         "side",

@@ -7,17 +7,25 @@ from hypothesis import strategies as st
 from remanence.core.errors import FolderError
 from remanence.records import Record, as_text, read_records
 
-COUNTS = st.lists(st.integers(0, 10**6), max_size=5).map(tuple)
 NAMES = st.text(max_size=12)
-RECORDS = st.builds(
-    Record,
-    increment=st.integers(0, 100),
-    group_sizes=COUNTS,
-    tested=COUNTS,
-    readings=st.dictionaries(NAMES, COUNTS, max_size=3),
-    learned=st.dictionaries(NAMES, st.floats(allow_nan=False), max_size=3),
-    kept=st.dictionaries(NAMES, st.integers() | NAMES, max_size=3),
-)
+
+
+@st.composite
+def _records(draw):
+    sizes = tuple(draw(st.lists(st.integers(1, 3), max_size=3)))
+    tested = [draw(st.integers(0, 10**6)) for _ in range(sum(sizes))]
+    right = st.tuples(*(st.integers(0, count) for count in tested))
+    return Record(
+        increment=draw(st.integers(0, 100)),
+        group_sizes=sizes,
+        tested=tuple(tested),
+        readings=draw(st.dictionaries(NAMES, right, max_size=3)),
+        learned=draw(st.dictionaries(NAMES, st.floats(allow_nan=False), max_size=3)),
+        kept=draw(st.dictionaries(NAMES, st.integers() | NAMES, max_size=3)),
+    )
+
+
+RECORDS = _records()
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,8 +62,14 @@ WHOLE = Record(0, (2,), (5, 5), {"cnn": (4, 3)}).line()
         WHOLE.replace("[5, 5]", "5"),
         WHOLE.replace("}, ", '}, "surprise": 1, ', 1),
         "[1, 2]",
+        WHOLE.replace("[4, 3]", "[4]"),
+        WHOLE.replace("[4, 3]", "[4, 6]"),
+        WHOLE.replace("[2]", "[3]"),
     ],
-    ids=["cut off", "empty line", "missing key", "wrong type", "unknown key", "not a record"],
+    ids=[
+        *("cut off", "empty line", "missing key", "wrong type", "unknown key", "not a record"),
+        *("other classes", "right more often than tested", "other groups"),
+    ],
 )
 def test_a_damaged_file_is_one_line_that_names_it(tmp_path, text):
     path = tmp_path / "records.jsonl"

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
+from remanence.core.errors import RemanenceError, one_line
+
 COMMANDS = {
     "demo": "compare finetune, LUCIR and LUCIR+DDE on the embedded digits, in two minutes",
     "learn": "teach a model the classes in a folder of photographs; add more of them later",
@@ -70,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
     """An error is one line that says where help is."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}; see '{self.prog} --help'", file=sys.stderr)
+        print(f"{self.prog}: {one_line(message)}; see '{self.prog} --help'", file=sys.stderr)
         sys.exit(2)
 
 
@@ -89,8 +91,6 @@ def _with_settings(
 
 
 def _call(args: argparse.Namespace) -> int:
-    from remanence.core.errors import RemanenceError
-
     sys.path.append(os.getcwd())  # methods and effects of the user's own, by the name of a module
     try:
         args.call(args)

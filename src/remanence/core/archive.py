@@ -17,12 +17,14 @@ import safetensors
 
 from remanence.core import files
 from remanence.core.errors import FolderError
+from remanence.core.json_text import parsed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _ENTRY = "remanence"
 _UNSIGNED = "0" * 32
+_DAMAGE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def save(path: Path, tree: Any) -> None:
@@ -60,7 +62,7 @@ def check(path: Path) -> None:
 def _load(path: Path, parse: Callable[[bytes], Mapping[str, Any]]) -> Any:
     with _said_in_one_line(path):
         content, skeleton = _whole(path)
-        return _restore(json.loads(skeleton), parse(content))
+        return _restore(parsed(skeleton), parse(content))
 
 
 def _whole(path: Path) -> tuple[bytes, str]:
@@ -79,15 +81,15 @@ def _said_in_one_line(path: Path) -> Iterator[None]:
         return
     except OSError as error:
         reason = error.strerror or str(error)
-    except (KeyError, TypeError, ValueError, struct.error, safetensors.SafetensorError):
+    except (*_DAMAGE, struct.error, safetensors.SafetensorError):
         reason = "it is damaged, or no file of ours"
     raise FolderError(f"cannot read {path}: {reason}; delete it to go on without it") from None
 
 
 def _metadata(content: bytes) -> dict[str, str]:
     (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    return dict(json.loads(header["__metadata__"][_ENTRY]))
+    header = parsed(content[8 : 8 + length])
+    return dict(parsed(header["__metadata__"][_ENTRY]))
 
 
 def _hash(content: bytes) -> str:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+LONGEST = 1000  # characters of a message; what is longer quotes what nobody reads
+
+
+def one_line(text: str) -> str:
+    """A text that may quote anything at all, such that it is one line and moves no cursor."""
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return shown if len(shown) <= LONGEST else f"{shown[:600]} [...] {shown[-300:]}"
+
 
 class RemanenceError(Exception):
     """An error whose message is one line that tells the user what to do about it."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class SettingsError(RemanenceError):

@@ -7,7 +7,6 @@ what is added here are the nearest names, the one-line messages, and merging of 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, LiteralString, TypeVar, cast, dataclass_transform
@@ -24,6 +23,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic_core import ArgsKwargs, InitErrorDetails, PydanticCustomError
 
 from remanence.core.errors import SettingsError
+from remanence.core.json_text import parsed
 
 Tree = dict[str, Any]
 _REFUSED: LiteralString = "refused"
@@ -169,7 +169,7 @@ def assignment(text: str) -> Tree:
     if not equals or not all(keys):
         raise SettingsError(f"'{text}' is not a setting: write key=value, say memory.per_class=5")
     try:
-        tree: Any = json.loads(value)
+        tree: Any = parsed(value)
     except ValueError:
         tree = None if value.strip().lower() == "none" else value.strip()
     for key in reversed(keys):

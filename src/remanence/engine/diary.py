@@ -71,15 +71,20 @@ class Diary:
                 f"{self.folder} holds another experiment ({'; '.join(changes)}); "
                 "choose another folder with --out, or delete this one"
             )
-        content = {
-            "remanence": version("remanence"),
-            "recipe": recipe,
-            "chosen": chosen.tree(),
-            "resolved": self._tree,
-        }
+        earlier = _description(self.folder)
+        if earlier:
+            text = earlier.read_text(encoding="utf-8")
+        else:
+            content = {
+                "remanence": version("remanence"),
+                "recipe": recipe,
+                "chosen": chosen.tree(),
+                "resolved": self._tree,
+            }
+            text = described(content)
         for path in (self.folder / COPY, self.folder / DESCRIPTION):
-            if not path.exists():
-                files.write(path, described(content))
+            if not path.exists() or path.read_bytes() != text.encode():
+                files.write(path, text)
 
     def resume(self, learner: Learner) -> int:
         """Load what was learned; the number of increments that are finished."""
@@ -220,10 +225,14 @@ def decided(folder: Path) -> dict[str, Any]:
 
 def _experiment_of(folder: Path) -> dict[str, Any] | None:
     """The experiment of an earlier run in this folder, if there was any."""
-    for file in (DESCRIPTION, COPY):
-        if (folder / file).exists():
-            return dict(read_description(folder / file)["resolved"])
-    return None
+    path = _description(folder)
+    return dict(read_description(path)["resolved"]) if path else None
+
+
+def _description(folder: Path) -> Path | None:
+    """The file that says what an earlier run in this folder was; its copy where it is gone."""
+    there = (folder / file for file in (DESCRIPTION, COPY))
+    return next((path for path in there if path.exists()), None)
 
 
 def last_checkpoint(folder: Path) -> dict[str, Any] | None:

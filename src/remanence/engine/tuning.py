@@ -26,6 +26,7 @@ import torch
 from remanence.backbones.base import Trunk
 from remanence.core import files
 from remanence.core.errors import FolderError, SettingsError
+from remanence.core.json_text import parsed
 from remanence.core.machine import Kernels, Machine, Precision
 from remanence.core.settings import encode
 from remanence.experiment import Experiment
@@ -97,7 +98,7 @@ def _key(experiment: Experiment, image_shape: tuple[int, ...], device: torch.dev
 
 def _remembered(file: Path) -> dict[str, Way]:
     try:
-        known = json.loads(file.read_text(encoding="utf-8"))
+        known = parsed(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     named = known if isinstance(known, dict) else {}

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from remanence.augment import Augmentation
 from remanence.core.errors import FolderError
+from remanence.core.json_text import parsed
 from remanence.exporting.subject import Subject
 from remanence.model.classifier import TRANSFORMS, Classifier
 from remanence.model.trunk import trunk_like
@@ -62,7 +63,7 @@ def read_tensors(path: str | Path, own_code: bool = False) -> tuple[Classifier, 
     """
     try:
         with safetensors.safe_open(path, "pt") as file:
-            about = json.loads((file.metadata() or {})[ABOUT])
+            about = parsed((file.metadata() or {})[ABOUT])
             names: Sequence[str] = file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
         return _network(tensors, about["network"], own_code), about
@@ -76,7 +77,8 @@ def read_tensors(path: str | Path, own_code: bool = False) -> tuple[Classifier, 
 def _network(tensors: Mapping[str, Tensor], about: Mapping[str, Any], own_code: bool) -> Classifier:
     if about["transform"] not in TRANSFORMS:
         raise ValueError(f"no transform is called {about['transform']}")
-    trunk = trunk_like(about["backbone"], own_code, about["shape"][0])
+    there_are = sum(one.nbytes for one in tensors.values())
+    trunk = trunk_like(about["backbone"], own_code, there_are, about["shape"][0])
     classes = len(tensors["bias"])
     network = Classifier(trunk, UNSET, about["transform"], classes)
     network.mean, network.std = tensors["mean"], tensors["std"]

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from remanence.core.errors import FolderError, SettingsError
+from remanence.core.json_text import parsed
 from remanence.core.settings import (
     AtLeastOne,
     AtLeastZero,
@@ -24,7 +25,8 @@ from remanence.core.settings import (
 )
 
 FORMAT: Literal[1] = 1
-LARGEST = 256 * 2**20  # bytes; a description that is larger is none of ours
+LARGEST = 64 * 2**20  # bytes; a description that is larger is none of ours
+LARGEST_SIDE = 2048  # pixels
 
 Transform = Literal["none", "unit", "rooted"]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -43,6 +45,7 @@ def _is_hash(text: str) -> str:
     return text
 
 
+Side = Annotated[int, Field(ge=1, le=LARGEST_SIDE)]
 ClassName = Annotated[str, AfterValidator(_is_name)]
 Hash = Annotated[str, AfterValidator(_is_hash)]
 
@@ -73,7 +76,7 @@ class Preprocessing(Settings):
     pixels (bilinear, antialiased), divided by 255, and normalised for red, green and blue.
     """
 
-    side: AtLeastOne
+    side: Side
     mean: Three
     std: tuple[Positive, Positive, Positive]
     centre: Fraction
@@ -151,7 +154,7 @@ def read(path: Path) -> Description:
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError("it is far too large")
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = parsed(path.read_text(encoding="utf-8"))
         if not isinstance(tree, dict):
             raise ValueError("it is no object")
         description = decode(Description, _known(tree))

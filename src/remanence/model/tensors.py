@@ -29,6 +29,11 @@ def save(path: Path, tensors: Mapping[str, Tensor], like: Path | None = None) ->
     files.write(path, content)
 
 
+def size(path: Path) -> int:
+    """The bytes of a file of tensors; none where it is not there."""
+    return path.stat().st_size if path.is_file() else 0
+
+
 def load(path: Path, expected: Shapes) -> dict[str, Tensor]:
     """The tensors in a file: those of the expected names, shapes and kinds, and no other."""
     try:

