@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from remanence.core.errors import FolderError
+from remanence.core.errors import FolderBusy, FolderError
 
 UNFINISHED = ".part"
 
@@ -111,7 +111,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise FolderError(
+            raise FolderBusy(
                 f"another process is running in {folder}: wait for it, or choose another folder"
             ) from None
         for unfinished in folder.rglob(f".*{UNFINISHED}"):
@@ -150,14 +150,6 @@ def _taken(lock: Path) -> IO[str] | None:
         pass  # held, or not there any more
     file.close()
     return None
-
-
-@contextlib.contextmanager
-def _said_in_one_line(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(path, error) from None
 
 
 def cannot_write(path: Path, error: OSError) -> FolderError:
