@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from commands import BRIEF, Here, contents
 
-from remanence import grid
 from remanence.core.errors import SettingsError
 from remanence.engine.run import Place
-from remanence.grid import Job, run_all
+from remanence.grid import jobs as grid_jobs
+from remanence.grid.jobs import Job, Workers, run_all
+from remanence.grid.local import Local, Slot
 from remanence.recipe import compose
 from remanence.records import Record, read_records
 
@@ -23,13 +24,15 @@ def wanted(undisturbed: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     asked: list[Job] = []
     records = read_records(undisturbed / "records.jsonl")
 
-    def stand_in(jobs: Sequence[Job], finished: Callable[[Job], None]) -> list[list[Record]]:
+    def stand_in(
+        jobs: Sequence[Job], finished: Callable[[Job], None], workers: Workers
+    ) -> list[list[Record]]:
         for job in jobs:
             asked.append(job)
             finished(job)
         return [records] * len(jobs)
 
-    monkeypatch.setattr(grid, "run_all", stand_in)
+    monkeypatch.setattr(grid_jobs, "run_all", stand_in)
     return asked
 
 
@@ -76,6 +79,6 @@ def test_a_worker_computes_what_this_process_does_and_its_refusals_are_said_here
     jobs = [_job(tmp_path / "one"), _job(tmp_path / "two", "memory.per_class=1000")]
     done: list[Job] = []
     with pytest.raises(SettingsError, match=r"memory\.per_class: 1000 "):
-        run_all(jobs, done.append, workers=1)
+        run_all(jobs, done.append, Local((Slot(),)))
     assert done == jobs[:1]
     assert contents(tmp_path / "one") == contents(undisturbed)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from remanence.grid import Job
+    from remanence.grid.jobs import Job
     from remanence.metrics import Summary
 
 RECIPES = {"finetune": "digits-finetune", "LUCIR": "digits-lucir", "LUCIR+DDE": "digits-lucir-dde"}
@@ -35,7 +35,8 @@ def call(args: argparse.Namespace) -> None:
     """Run what is not there yet, then show everything."""
     from remanence.cli.progress import new_bar
     from remanence.core.errors import SettingsError
-    from remanence.grid import run_all
+    from remanence.grid.jobs import run_all
+    from remanence.grid.places import Wish
 
     if args.seeds < 1:
         raise SettingsError("--seeds: at least one is needed")
@@ -43,13 +44,13 @@ def call(args: argparse.Namespace) -> None:
     with new_bar("runs") as bar:
         bar.disable = args.quiet or args.json
         task = bar.add_task("learning digits", total=len(jobs))
-        records = run_all(jobs, lambda job: bar.advance(task))
+        records = run_all(jobs, lambda job: bar.advance(task), Wish().workers(jobs))
     _show(args, _summaries(jobs, records))
 
 
 def _jobs(folder: Path, seeds: int) -> list[Job]:
     from remanence.engine.run import Place
-    from remanence.grid import Job
+    from remanence.grid.jobs import Job
     from remanence.recipe import compose
 
     jobs = []

@@ -22,6 +22,7 @@ COMMANDS = {
     "prune": "delete old versions of a model",
     "export": "a model, or a reading of a run, as one ONNX or safetensors file, checked",
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
+    "grid": "many runs: every combination of settings, on this machine or a cluster",
     "show": "what runs came to: every reading of each in one table, and a picture",
     "report": "one page of runs: curves, matrices, classes, images; a file without a network",
     "list": "what there is: methods, effects, data, backbones, recipes, orders",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -17,6 +18,10 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from remanence.core.progress import Progress
+
+if TYPE_CHECKING:
+    from remanence.grid.jobs import Job, Workers
+    from remanence.records import Record
 
 
 @contextmanager
@@ -43,6 +48,35 @@ def new_bar(unit: str) -> Bar:
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
+
+
+def running_all(
+    jobs: Sequence[Job],
+    workers: Workers,
+    quiet: bool,
+    finished: Callable[[Job], None] = lambda job: None,
+) -> list[list[Record]]:
+    """Run many jobs with a bar of those that are over, or a line for each."""
+    from remanence.core.errors import Interrupted
+    from remanence.grid.jobs import run_all
+
+    over = 0
+
+    def seen(job: Job) -> None:
+        nonlocal over
+        over += 1
+        finished(job)
+        progress.stepped()
+        progress.said(f"{over} of {len(jobs)}: {job.place.folder.name}")
+
+    with watching(quiet, "runs") as progress:
+        progress.planned(len(jobs))
+        progress.doing(f"{len(jobs)} runs")
+        try:
+            return run_all(jobs, seen, workers)
+        except Interrupted as error:
+            error.args = (f"{error}; the same command goes on",)
+            raise
 
 
 class _Lines(Progress):

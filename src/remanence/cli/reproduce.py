@@ -9,7 +9,9 @@ examples:
 
 What is in the ledger (results/ledger) is never run again, and what was cut goes on. A figure is
 drawn as results/figures/NAME.svg. Settings of the machine may be laid over all runs as key=value,
-say machine.precision=bfloat16.
+say machine.precision=bfloat16. Several runs are computed at once, a worker for each processor or
+GPU; --on here computes one after another in this process, with all processors, and --on ray on a
+cluster.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from remanence.cli.words import add_places, speed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--runs", type=Path, default=Path("runs"), metavar="DIR", help="where run folders are")
     add("--data", metavar="DIR", help="where the images are (default: REMANENCE_DATA, the cache)")
     add("--collect", nargs="+", type=Path, metavar="RUN", help="finished runs into the ledger")
+    add("--speed", type=speed, metavar="N", help="images/s trained on, for the time elsewhere")
     add(
         "--pages",
         nargs="?",
@@ -63,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--quiet", action="store_true", help="no progress, only the result")
     add("--json", action="store_true", help="the result as JSON, for scripts")
+    add_places(parser)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -118,13 +124,14 @@ def _write_pages(folder: Path, ledger: Ledger) -> None:
 
 def _reproduce(args: argparse.Namespace, ledger: Ledger) -> None:
     from remanence.cli import reproduced
+    from remanence.reproduce.cost import Estimator
     from remanence.reproduce.paper import table
     from remanence.reproduce.plan import planned
 
     chosen = table(args.table).part(args.rows, args.columns)
     plans = planned(chosen, _demand(args, chosen), ledger)
     if args.list or not args.json:
-        reproduced.show_plan(plans, args.runs, ledger, args.json)
+        reproduced.show_plan(plans, args.runs, Estimator(ledger, args.speed), args.json)
     if args.list:
         return
     _run(args, plans, ledger)
@@ -153,14 +160,37 @@ def _demand(args: argparse.Namespace, chosen: Table) -> Demand:
 
 
 def _run(args: argparse.Namespace, plans: Sequence[Planned], ledger: Ledger) -> None:
+    from remanence.reproduce.runs import missing
+
+    todo = missing(plans)
+    if args.on == "here" or (args.on == "local" and len(todo) == 1):
+        _run_here(args, todo, ledger)
+    elif todo:
+        _run_at_once(args, todo, ledger)
+
+
+def _run_at_once(args: argparse.Namespace, todo: Sequence[Planned], ledger: Ledger) -> None:
+    from remanence.cli.progress import running_all
+    from remanence.cli.words import wish
+    from remanence.grid.jobs import Job
+    from remanence.reproduce.collect import collect
+    from remanence.reproduce.runs import job_of
+
+    jobs = [job_of(plan, args.runs) for plan in todo]
+
+    def finished(job: Job) -> None:
+        collect(ledger, job.place.folder)
+
+    running_all(jobs, wish(args).workers(jobs), args.quiet or args.json, finished)
+
+
+def _run_here(args: argparse.Namespace, todo: Sequence[Planned], ledger: Ledger) -> None:
     from contextlib import ExitStack
 
     from remanence.cli.progress import watching
     from remanence.core.errors import Interrupted
     from remanence.core.progress import Progress
-    from remanence.reproduce.runs import missing, run_missing
-
-    todo = missing(plans)
+    from remanence.reproduce.runs import run_missing
 
     def beginning(plan: Planned) -> Progress:
         shown.close()

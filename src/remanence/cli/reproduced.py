@@ -21,9 +21,9 @@ from remanence.reproduce.text import beside, duration, ours
 Found = dict[tuple[str, str], Measured]
 
 
-def show_plan(plans: Sequence[Planned], runs: Path, ledger: Ledger, as_json: bool) -> None:
+def show_plan(plans: Sequence[Planned], runs: Path, estimator: Estimator, as_json: bool) -> None:
     """Every run with its cells, its state and its estimated time."""
-    estimator, rows, sources = Estimator(ledger), [], set()
+    rows, sources = [], set()
     for plan in plans:
         if plan.is_measured:
             rows.append((plan, "in the ledger", 0.0))
@@ -43,7 +43,8 @@ def show_plan(plans: Sequence[Planned], runs: Path, ledger: Ledger, as_json: boo
         )
     console().print(printed)
     known = f" (paces {'; '.join(sorted(sources))})" if sources else ""
-    print(f"{len(plans)} runs, about {duration(total)} on this machine{known}\n")
+    where = "on this machine" if estimator.speed is None else f"({total / 3600:.0f} GPU-hours)"
+    print(f"{len(plans)} runs, about {duration(total)} one after another {where}{known}\n")
 
 
 def show_table(table: Table, ledger: Ledger, as_json: bool) -> None:

@@ -38,6 +38,10 @@ class FolderError(RemanenceError):
     exit_code = 4
 
 
+class FolderBusy(FolderError):
+    """Another process is running in a folder."""
+
+
 class GateRefused(RemanenceError):
     """A version was learned, but forgets more than is allowed: the one before stays in use."""
 

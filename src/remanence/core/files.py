@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from remanence.core.errors import FolderError
+from remanence.core.errors import FolderBusy, FolderError
 
 UNFINISHED = ".part"
 
@@ -111,7 +111,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise FolderError(
+            raise FolderBusy(
                 f"another process is running in {folder}: wait for it, or choose another folder"
             ) from None
         for unfinished in folder.rglob(f".*{UNFINISHED}"):

@@ -2,6 +2,7 @@
 
 What an image takes is known from runs in the ledger that were made on this processor, or else
 from a few steps of the same network on made images; reading and decoding files is not in it.
+For a machine that is not at hand, the images that it trains on in a second can be given.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from remanence.network import autocast
 from remanence.reproduce.ledger import Entry, Ledger
 from remanence.stream import group_sizes
 
+SIZED = ("digits", "cifar100", "imagenet")
 CLASSES: dict[Scale, int] = {
     "digits": 10,
     "cifar": 100,
@@ -85,9 +87,13 @@ class Estimate:
 
 @dataclass
 class Estimator:
-    """Estimates runs one after another, and remembers which bases are trained by then."""
+    """Estimates runs one after another, and remembers which bases are trained by then.
+
+    speed: images that are trained on in a second, where that is known; else it is found out.
+    """
 
     ledger: Ledger
+    speed: float | None = None
     trained_bases: set[str] = field(default_factory=set)
     paces: dict[str, Pace] = field(default_factory=dict)
 
@@ -101,12 +107,19 @@ class Estimator:
         return Estimate(seconds, pace.seconds(increments), pace.source)
 
     def _pace(self, resolved: Experiment) -> Pace:
+        if self.speed is not None:
+            return Pace(1 / self.speed, LOOK / self.speed, f"given: {self.speed:g} images/s")
         key = _network_key(resolved)
         if key not in self.paces:
             device = resolved.machine.prepare()
             known = _known_pace(self.ledger, resolved, processor(device))
             self.paces[key] = known or measured_pace(resolved, device)
         return self.paces[key]
+
+
+def is_sized(resolved: Experiment) -> bool:
+    """Whether it is known how many images there are, without looking at them."""
+    return resolved.data.name in SIZED
 
 
 def work_of(resolved: Experiment) -> tuple[Work, Work]:

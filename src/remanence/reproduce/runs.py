@@ -7,6 +7,7 @@ from pathlib import Path
 
 from remanence.core.progress import Progress
 from remanence.engine.run import Place, run
+from remanence.grid.jobs import Job
 from remanence.reproduce.collect import collect
 from remanence.reproduce.ledger import Ledger
 from remanence.reproduce.plan import Planned
@@ -20,6 +21,11 @@ def missing(plans: Sequence[Planned]) -> list[Planned]:
 def place_of(plan: Planned, runs: Path) -> Place:
     """Where a run of a plan is kept; all below one folder share their base increments."""
     return Place(runs / plan.name, runs / "bases")
+
+
+def job_of(plan: Planned, runs: Path) -> Job:
+    """The same run for workers, who are many."""
+    return Job(plan.name, plan.name, plan.experiment, place_of(plan, runs))
 
 
 def run_missing(
