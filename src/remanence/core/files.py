@@ -152,14 +152,6 @@ def _taken(lock: Path) -> IO[str] | None:
     return None
 
 
-@contextlib.contextmanager
-def _said_in_one_line(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(path, error) from None
-
-
 def cannot_write(path: Path, error: OSError) -> FolderError:
     """The one line that a failed write comes to."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
