@@ -50,8 +50,8 @@ class Folded:
             said: Tensor = what(images, *parts, *self._how, "relu" if relu else "none", [], "")
         else:
             shortcut = shortcut.to(dtype, memory_format=torch.channels_last)
-            then = ("add", 1.0, "relu" if relu else None, [], None)
-            said = what.binary(images, shortcut, *parts, *self._how, *then)
+            cut = "relu" if relu else None
+            said = what.binary(images, shortcut, *parts, *self._how, "add", 1.0, cut, [], None)
         return said
 
     def _in(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -84,7 +84,8 @@ class ConvNorm(nn.Sequential):
 
     def forward(self, images: Tensor) -> Tensor:
         convolution, norm, *rest = self
-        seen: Tensor = norm.after(convolution, images)
+        assert isinstance(norm, Norm)
+        seen = norm.after(convolution, images)
         for module in rest:
             seen = module(seen)
         return seen
