@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,17 +94,38 @@ class Pool:
 
     def outputs(self, network: Network, indices: Tensor, mirrored: bool = False) -> Output:
         """What a network says of some images, in eval mode and as prediction sees them."""
+
+        def everything(out: Output) -> Sequence[Tensor]:
+            return out.features, out.logits, out.scores
+
+        features, logits, scores = self._read(network, indices, everything, mirrored)
+        return Output(features, logits, scores)
+
+    def read(self, network: Network, indices: Tensor, what: Callable[[Output], Tensor]) -> Tensor:
+        """One thing of what a network says of some images; nothing else is held."""
+        (column,) = self._read(network, indices, lambda out: (what(out),))
+        return column
+
+    def _read(
+        self,
+        network: Network,
+        indices: Tensor,
+        what: Callable[[Output], Sequence[Tensor]],
+        mirrored: bool = False,
+    ) -> list[Tensor]:
         at_once = max(
             1, min(EVALUATION_BATCH, EVALUATION_PIXELS // math.prod(self.images.shape[1:]))
         )
-        parts = []
+        own, start = ranks.share(indices), 0
+        columns: list[Tensor] = []
         with evaluating(network):
-            for view in self.test_views(ranks.share(indices).split(at_once), mirrored):
-                out = network(view)
-                parts.append((out.features, out.logits, out.scores))
-        columns = [torch.cat(column) for column in zip(*parts, strict=True)]
-        features, logits, scores = (ranks.gathered(one, len(indices)) for one in columns)
-        return Output(features, logits, scores)
+            for view in self.test_views(own.split(at_once), mirrored):
+                parts = what(network(view))
+                columns = columns or [part.new_empty(len(own), *part.shape[1:]) for part in parts]
+                for column, part in zip(columns, parts, strict=True):
+                    column[start : start + len(part)] = part
+                start += len(view)
+        return [ranks.gathered(column, len(indices)) for column in columns]
 
 
 @dataclass(frozen=True)

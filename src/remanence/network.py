@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from remanence.backbones.base import Seen, Trunk
 from remanence.core import ranks
 from remanence.heads import Head
-from remanence.kernels.norm import fuse
+from remanence.kernels.norm import fuse, hold
 
 EVALUATION_BATCH = 500
 
@@ -81,7 +81,9 @@ class Network(nn.Module):
 
     def frozen(self) -> Network:
         """A copy that never changes: the teacher of the next session."""
-        return copy.deepcopy(self).eval().requires_grad_(False)
+        copied = copy.deepcopy(self).eval().requires_grad_(False)
+        hold(copied.trunk)
+        return copied
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from remanence.core.settings import Choice, settings
-from remanence.kernels.norm import Norm
+from remanence.kernels.norm import ConvNorm, Norm
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Backbone(Choice):
 def projection(inputs: int, outputs: int, stride: int) -> nn.Module:
     """The shortcut past a block that changes the shape: a 1 x 1 convolution (option B)."""
     convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-    return nn.Sequential(convolution, Norm(outputs))
+    return ConvNorm(convolution, Norm(outputs))
 
 
 class ResidualBlock(nn.Module):
@@ -86,9 +86,8 @@ class ResidualBlock(nn.Module):
         self.shortcut = shortcut(inputs, outputs, stride) if changes else nn.Sequential()
 
     def forward(self, images: Tensor) -> Tensor:
-        inside = self.bn1(self.conv1(images))
-        outside: Tensor = self.bn2(self.conv2(inside), self.shortcut(images))
-        return outside
+        inside = self.bn1.after(self.conv1, images)
+        return self.bn2.after(self.conv2, inside, self.shortcut(images))
 
 
 def initialise(trunk: nn.Module) -> None:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from remanence.backbones.base import Backbone, ResidualBlock, Seen, Trunk, initialise
 from remanence.core.settings import settings
-from remanence.kernels.norm import Norm
+from remanence.kernels.norm import ConvNorm, Norm
 
 WIDTHS = (64, 128, 256, 512)
 
@@ -30,7 +30,7 @@ class _Resnet18(Trunk):
         self.width = WIDTHS[-1]
         convolution = nn.Conv2d(channels, WIDTHS[0], 7, 2, padding=3, bias=False)
         norm, pool = Norm(WIDTHS[0], relu=True), nn.MaxPool2d(3, 2, padding=1)
-        self.stem = nn.Sequential(convolution, norm, pool)
+        self.stem = ConvNorm(convolution, norm, pool)
         self.stages = nn.ModuleList()
         for before, width in zip((WIDTHS[0], *WIDTHS), WIDTHS, strict=False):
             ends_with_relu = last_relu or width != WIDTHS[-1]

@@ -16,7 +16,7 @@ from remanence.backbones.base import (
     silence_residuals,
 )
 from remanence.core.settings import settings
-from remanence.kernels.norm import Norm
+from remanence.kernels.norm import ConvNorm, Norm
 
 WIDTHS = (64, 128, 256, 512)
 
@@ -35,7 +35,7 @@ class _Resnet18Pod(Trunk):
         self.width = WIDTHS[-1]
         convolution = nn.Conv2d(channels, WIDTHS[0], 3, padding=1, bias=False)
         norm, pool = Norm(WIDTHS[0], relu=True), nn.MaxPool2d(3, 2, padding=1)
-        self.stem = nn.Sequential(convolution, norm, pool)
+        self.stem = ConvNorm(convolution, norm, pool)
         before = (WIDTHS[0], *WIDTHS[:-1])
         self.stages = nn.ModuleList(map(_stage, before, WIDTHS))
         initialise(self)

@@ -13,7 +13,7 @@ from remanence.backbones.base import (
     with_filter_scales,
 )
 from remanence.core.settings import settings
-from remanence.kernels.norm import Norm
+from remanence.kernels.norm import ConvNorm, Norm
 
 BLOCKS_PER_STAGE = 5
 
@@ -40,7 +40,7 @@ class _Resnet32(Trunk):
         super().__init__()
         self.width = 64
         convolution = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
-        self.stem = nn.Sequential(convolution, Norm(16, relu=True))
+        self.stem = ConvNorm(convolution, Norm(16, relu=True))
         self.stage1 = _stage(16, 16, 1, True)
         self.stage2 = _stage(16, 32, 2, True)
         self.stage3 = _stage(32, 64, 2, last_relu)

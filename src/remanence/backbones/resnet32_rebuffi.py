@@ -17,7 +17,7 @@ from remanence.backbones.base import (
     silence_residuals,
 )
 from remanence.core.settings import settings
-from remanence.kernels.norm import Norm
+from remanence.kernels.norm import ConvNorm, Norm
 
 
 @settings
@@ -46,7 +46,7 @@ class _Resnet32Rebuffi(Trunk):
         super().__init__()
         self.width = 64
         convolution = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
-        self.stem = nn.Sequential(convolution, Norm(16, relu=True))
+        self.stem = ConvNorm(convolution, Norm(16, relu=True))
         self.stage1 = _stage(16, 16, 1, 5)
         self.stage2 = _stage(16, 32, 2, 5)
         self.stage3 = _stage(32, 64, 2, 4)

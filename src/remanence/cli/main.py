@@ -27,6 +27,7 @@ COMMANDS = {
     "report": "one page of runs: curves, matrices, classes, images; a file without a network",
     "list": "what there is: methods, effects, data, backbones, recipes, orders",
     "reproduce": "the paper's tables: cells and their time, ours beside the paper's",
+    "bench": "how fast it is here: ratios against a floor and against a plain rendering",
     "explain": "all settings of a run or recipe, and which of them differ from the recipe",
     "download": "fetch a data set and check it",
 }

@@ -102,12 +102,12 @@ class _CollidingLens(Lens):
             return
         pool = session.pool
         if self.chosen.graph == "session":
-            features = pool.outputs(session.teacher, pool.everything).features
+            features = pool.read(session.teacher, pool.everything, lambda out: out.features)
             chance = seeds.generator(session.seed, session.increment, "neighbours")
             order = session.visited[torch.randperm(len(session.visited), generator=chance)]
             self._connect(features, order, session, chance)
         if self.chosen.source == "bank":
-            self.bank = session.probabilities(pool.outputs(session.network, pool.everything))
+            self.bank = pool.read(session.network, pool.everything, session.probabilities)
 
     def begin_epoch(self, epoch: Epoch, session: Session) -> None:
         if session.teacher is None or not epoch.is_main or self.chosen.graph == "session":
