@@ -13,9 +13,11 @@ import made_photographs
 import pytest
 
 from remanence.cli.main import COMMANDS, main
+from remanence.experiment import Experiment
 from remanence.reproduce.ledger import Ledger
 from remanence.reproduce.pages import places
 from remanence.reproduce.pages.book import speaker
+from remanence.reproduce.paper import table, tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -80,6 +82,16 @@ def test_what_the_documents_say_of_runs_is_what_the_ledger_says() -> None:
     assert {page.stem for page in pages} >= {"results", "lucir", "podnet", "tpcil"}
     for page in pages:
         assert places.filled(page, say) == page.read_text(encoding="utf-8"), page
+
+
+def test_the_table_of_the_guide_is_one(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "mine.toml").write_text(block, encoding="utf-8")
+    wide = table(str(tmp_path / "mine.toml")).row("wide")
+    assert [cell.row.name for cell in table(str(tmp_path / "mine.toml")).cells] == ["mer", "wide"]
+    assert Experiment.of(wide.tree, wide.set).tree()["method"]["margin"] == 1
+    assert [name for name in tables() if f"`{name}`" not in text] == []
 
 
 def test_the_readme_names_every_command() -> None:
