@@ -162,6 +162,17 @@ def test_filter_scales_survive_checkpoints_and_teachers(tmp_path):
     assert needs[SCALE] and not needs[WEIGHT]
 
 
+def test_the_network_for_photographs_has_scales_too():
+    plain, trunk = resnet18().eval(), resnet18(filter_scales=True).eval()
+    scales = [one for name, one in trunk.named_parameters() if name.endswith(".scale")]
+    assert len(scales) == 20 and not any(one.requires_grad for one in scales)
+    trunk.after_base()
+    assert all(one.requires_grad for one in scales)
+    images = noise(2, 32)
+    with torch.no_grad():
+        assert torch.equal(trunk(images).features, plain(images).features)
+
+
 def test_a_scale_is_a_factor_of_each_filter_and_channel():
     plain, scaled = resnet32(), resnet32(filter_scales=True)
     assert torch.equal(plain.eval()(noise()).features, scaled.eval()(noise()).features)

@@ -22,6 +22,7 @@ from remanence.effects.momentum import Momentum
 from remanence.heads import LinearHead
 from remanence.losses import distillation, soft_cross_entropy
 from remanence.memory import Memory
+from remanence.methods.finetune import Finetune
 from remanence.methods.icarl import Icarl
 from remanence.methods.lwf import Lwf
 from remanence.network import Output
@@ -185,11 +186,15 @@ def test_the_original_form_keeps_its_own_schedule():
     assert photos.augmentation == "photos"
 
 
-@pytest.mark.parametrize("method", [Icarl(), SIGMOID, Lwf()])
+@pytest.mark.parametrize("method", [Icarl(), SIGMOID, Lwf(), Finetune()])
 def test_residual_networks_end_with_their_usual_relu(method):
     assert method.backbone(Cifar100()) == {"name": "resnet32", "last_relu": True}
     assert method.backbone(Photos()) == {"name": "resnet18", "last_relu": True}
     assert method.backbone(Digits()) == {"name": "convnet"}
+
+
+def test_a_cosine_head_has_signed_features():
+    assert Finetune(head_kind="cosine").backbone(Cifar100()) == {"name": "resnet32"}
 
 
 def test_sigmoid_outputs_are_no_probabilities_to_collide():

@@ -14,9 +14,11 @@ import pytest
 from PIL import Image
 
 from remanence.cli.main import COMMANDS, main
+from remanence.experiment import Experiment
 from remanence.reproduce.ledger import Ledger
 from remanence.reproduce.pages import places
 from remanence.reproduce.pages.book import speaker
+from remanence.reproduce.paper import table, tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -103,6 +105,16 @@ def test_the_page_on_python_runs_from_top_to_bottom(
     assert names.startswith("('blue', 'red') ")
     assert measured.startswith("2 ")
     assert said.startswith("blue [('blue', 0.")
+
+
+def test_the_table_of_the_guide_is_one(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "mine.toml").write_text(block, encoding="utf-8")
+    wide = table(str(tmp_path / "mine.toml")).row("wide")
+    assert [cell.row.name for cell in table(str(tmp_path / "mine.toml")).cells] == ["mer", "wide"]
+    assert Experiment.of(wide.tree, wide.set).tree()["method"]["margin"] == 1
+    assert [name for name in tables() if f"`{name}`" not in text] == []
 
 
 def test_the_readme_names_every_command() -> None:

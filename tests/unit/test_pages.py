@@ -113,7 +113,7 @@ def test_only_places_are_written_and_all_else_stays(tmp_path):
     page = tmp_path / "docs" / "a.md"
     page.parent.mkdir()
     page.write_text("# A\n\n<!-- ledger: x -->\nold\n<!-- end of ledger -->\n\nmine\n")
-    (tmp_path / "docs" / "b.md").write_text("nothing here\n")
+    (tmp_path / "docs" / "b.md").write_text("a place begins with `<!-- ledger: x -->`\n")
     assert places.documents(tmp_path / "docs") == [page]
     assert places.fill(page, str.upper)
     text = "# A\n\n<!-- ledger: x -->\n\nX\n\n<!-- end of ledger -->\n\nmine\n"
@@ -122,7 +122,8 @@ def test_only_places_are_written_and_all_else_stays(tmp_path):
 
 
 def test_a_place_without_an_end_is_one_line(tmp_path):
-    (tmp_path / "a.md").write_text("<!-- ledger: x -->\nold\n")
+    first = "<!-- ledger: x -->\nold\n"
+    (tmp_path / "a.md").write_text(f"{first}\n{first}<!-- end of ledger -->\n")
     with pytest.raises(FolderError, match=r"a\.md: a place for the ledger has no '<!-- end"):
         places.fill(tmp_path / "a.md", str.upper)
 
@@ -152,7 +153,9 @@ def test_tables_show_what_is_measured_and_name_what_is_not(ledger):
     assert said.count("Not run: `remanence reproduce") >= 3
     sota = said[: said.index("### No image is kept")]
     assert "| LUCIR, R = 20 | 67.0 ± 1.4 (2)<br>paper 63.57 (+3.4)<br>8 of 160" in sota
-    assert re.search(r"Not run: .*ImageNet-Full, T = 10.*; PODNet, R = 20;", sota)
+    assert re.search(r"Not run: .*ImageNet-Full, T = 10; 40 of \d+ rows\.", sota)
+    replay = said[said.index("### How many images are kept") :]
+    assert "Not run: R = 0; R = 5; R = 10; LUCIR+DDE; control: cross-entropy × 1/2, +MER" in replay
 
 
 @pytest.fixture(scope="module")

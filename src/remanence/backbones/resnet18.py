@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from remanence.backbones.base import Backbone, ResidualBlock, Seen, Trunk, initialise
+from remanence.backbones.base import (
+    Backbone,
+    ResidualBlock,
+    Seen,
+    Trunk,
+    initialise,
+    with_filter_scales,
+)
 from remanence.core.settings import settings
 from remanence.kernels.norm import ConvNorm, Norm
 
@@ -16,12 +23,15 @@ class Resnet18(Backbone):
     """Four stages of two blocks, 64 to 512 channels, after a stem that divides each side by four.
 
     last_relu: end with the usual ReLU, so that no feature is negative.
+    filter_scales: see resnet32.
     """
 
     last_relu: bool = False
+    filter_scales: bool = False
 
     def build(self, channels: int) -> Trunk:
-        return _Resnet18(channels, self.last_relu)
+        trunk = _Resnet18(channels, self.last_relu)
+        return with_filter_scales(trunk) if self.filter_scales else trunk
 
 
 class _Resnet18(Trunk):

@@ -14,6 +14,7 @@ from remanence.reproduce.text import beside, ours
 
 Found = Mapping[tuple[str, str], Measured]
 NOTHING = "No run of it is in the ledger yet."
+MOST_NAMED = 8  # rows without a figure; the HTML page has them all
 HEADINGS = ("learned", "read by", "schedule", "average accuracy", "forgetting", "printed")
 
 
@@ -70,6 +71,8 @@ def _cell(one: Measured | None) -> str:
 def _left_out(table: Table, rows: Sequence[Row], columns: Sequence[Column]) -> Iterator[str]:
     without = [one.label for one in table.rows if one not in rows]
     apart = [one.label for one in table.columns if one not in columns]
+    if len(without) > MOST_NAMED:
+        without = [f"{len(without)} of {len(table.rows)} rows"]
     if without or apart:
         yield f"Not run: {'; '.join([*apart, *without])}."
 

@@ -1,4 +1,4 @@
-"""Documents with places that the ledger fills:
+"""Documents with places that the ledger fills, each mark on a line of its own:
 
 <!-- ledger: WHAT -->  ...  <!-- end of ledger -->
 """
@@ -12,19 +12,21 @@ from pathlib import Path
 from remanence.core import files
 from remanence.core.errors import FolderError
 
-_PLACE = re.compile(r"(<!-- ledger: (.+?) -->\n).*?(<!-- end of ledger -->)", re.DOTALL)
-_BEGINS = "<!-- ledger: "
+_BEGINS = re.compile(r"^<!-- ledger: ", re.MULTILINE)
+_PLACE = re.compile(
+    r"^(<!-- ledger: ([^\n]+?) -->\n).*?^(<!-- end of ledger -->)$", re.DOTALL | re.MULTILINE
+)
 
 
 def documents(folder: Path) -> list[Path]:
     """The Markdown files at any depth that have such a place."""
-    return [path for path in sorted(folder.rglob("*.md")) if _BEGINS in _text(path)]
+    return [path for path in sorted(folder.rglob("*.md")) if _BEGINS.search(_text(path))]
 
 
 def filled(path: Path, said: Callable[[str], str]) -> str:
     """The text of a document as it should be; `said` tells what belongs in a place."""
     text = _text(path)
-    if len(_PLACE.findall(text)) != text.count(_BEGINS):
+    if len(_PLACE.findall(text)) != len(_BEGINS.findall(text)):
         raise FolderError(f"{path}: a place for the ledger has no '<!-- end of ledger -->'")
     return _PLACE.sub(lambda found: f"{found[1]}\n{said(found[2])}\n\n{found[3]}", text)
 
