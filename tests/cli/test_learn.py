@@ -60,6 +60,7 @@ def test_what_is_printed_says_what_was_forgotten_and_what_is_kept(
     assert "version 3, 4 classes, 1 of them new" in out
     assert "old classes 100.0 % 100.0 % 0.0 points" in " ".join(out.split())
     assert "kept for later: 8 photographs" in out
+    assert "\nnew classes: white (6)\nmore photographs of known classes: red (6)\n" in out
     classes = {one.name: one for one in ModelFolder(model).describe().classes}
     assert (classes["red"].photographs, classes["red"].version) == (12, 1)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from remanence.backbones.convnet import Convnet
 from remanence.core.settings import encode
 from remanence.model.description import (
+    FORMAT,
     Description,
     KeptPhotograph,
     KnownClass,
@@ -42,7 +43,7 @@ def description(version: int = 1, **others: object) -> Description:
         KnownClass(name="été", version=version, made="2026-01-02", photographs=4),
     )
     chosen: dict[str, object] = {
-        "format": 1,
+        "format": FORMAT,
         "version": version,
         "parent": version - 1 or None,
         "made": "2026-01-02",

@@ -141,6 +141,7 @@ WRONG = {
         {"preprocessing": {"side": 10**6, "mean": [0] * 3, "std": [1] * 3, "centre": 1}},
         "side",
     ),
+    "time in a format that had none": ({"format": 1}, "seconds: unknown in format 1"),
     "a side of nothing": (
         {"preprocessing": {"side": 0, "mean": [0] * 3, "std": [1] * 3, "centre": 1}},
         "side",
@@ -158,6 +159,18 @@ def test_a_description_that_is_not_ours_is_refused(
     with pytest.raises(FolderError, match=line) as error:
         Predictor.load(folder.path)
     assert "\n" not in str(error.value)
+
+
+def test_a_model_of_the_first_format_is_migrated_when_it_is_read(tmp_path: Path) -> None:
+    folder = made_model.model(tmp_path / "m")
+    path = folder.folder(1) / "model.json"
+    tree = json.loads(path.read_text())
+    del tree["seconds"]
+    path.write_text(json.dumps(tree | {"format": 1}))
+    assert Predictor.load(folder.path).description == made_model.description(
+        kept=folder.describe().kept
+    )
+    assert (folder.describe().format, folder.describe().seconds) == (2, None)
 
 
 DAMAGE = {

@@ -14,6 +14,7 @@ from rich.text import Text
 from remanence.cli.outcome import plain_table
 from remanence.cli.tables import console
 from remanence.core.errors import DataError
+from remanence.core.progress import Progress
 from remanence.photographs.scan import photographs
 from remanence.predictor import AT_ONCE, Photograph, Prediction, Predictor
 
@@ -28,10 +29,14 @@ class Answer:
     ranked: list[tuple[str, float]]
 
 
-def answers(predictor: Predictor, words: Sequence[str], top: int) -> Iterator[Answer]:
+def answers(
+    predictor: Predictor, words: Sequence[str], top: int, progress: Progress
+) -> Iterator[Answer]:
     """One for each photograph that can be read; an error at the end tells of the others."""
     names = [name for word in words for name in _named(word)]
     errors: list[str] = []
+    progress.doing("looking at the photographs")
+    progress.planned(len(names))
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
         for name, found in zip(some, _asked(predictor, some), strict=True):
@@ -39,6 +44,7 @@ def answers(predictor: Predictor, words: Sequence[str], top: int) -> Iterator[An
                 yield Answer(name, found.ranked(top))
             else:
                 errors.append(str(found))
+            progress.stepped()
     if len(errors) > 1:
         for line in errors:
             print(f"remanence: {line}", file=sys.stderr)

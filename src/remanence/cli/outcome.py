@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -15,10 +17,12 @@ def print_outcome(folder: ModelFolder, version: Description) -> None:
     """Accuracy on what was held out, and what was forgotten."""
     new = [one for one in version.classes if one.version == version.version]
     added = f", {len(new)} of them new" if version.parent else ""
+    took = f", in {version.seconds:.0f} s" if version.seconds else ""
     out = console()
-    out.print(
-        Text(f"{folder.path}: version {version.version}, {len(version.classes)} classes{added}")
-    )
+    classes = f"{len(version.classes)} classes{added}"
+    out.print(Text(f"{folder.path}: version {version.version}, {classes}{took}"))
+    for line in taught(folder, version):
+        out.print(Text(line))
     out.print(_accuracies(version))
     lost = [one for one in version.classes if _lost(one, version) > 0]
     if lost:
@@ -26,6 +30,23 @@ def print_outcome(folder: ModelFolder, version: Description) -> None:
         out.print(_losses(lost, version))
     for line in notes(version):
         out.print(Text(line))
+
+
+def taught(folder: ModelFolder, version: Description) -> list[str]:
+    """How many photographs of new classes were learned from, and how many more of known ones."""
+    before = folder.describe(version.parent).classes if version.parent else ()
+    known = {one.name: one.photographs for one in before}
+    parts = {
+        "new classes": [one for one in version.classes if one.name not in known],
+        "more photographs of known classes": [
+            one for one in version.classes if one.photographs > known.get(one.name, math.inf)
+        ],
+    }
+    return [
+        f"{what}: " + ", ".join(f"{c.name} ({c.photographs - known.get(c.name, 0)})" for c in some)
+        for what, some in parts.items()
+        if some
+    ]
 
 
 def notes(version: Description) -> list[str]:

@@ -12,6 +12,7 @@ examples:
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from remanence.cli.words import add_version, count
@@ -28,12 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--top", type=count, default=3, metavar="N", help="names for each photograph (default: 3)"
     )
     add_version(parser)
+    parser.add_argument("--quiet", action="store_true", help="no progress, only the answers")
 
 
 def call(args: argparse.Namespace) -> None:
     """Predict, and print the answers in the order of the photographs."""
     from remanence.cli.answers import WRITERS, answers
+    from remanence.cli.progress import watching
     from remanence.predictor import Predictor
 
     predictor = Predictor.load(args.model, args.at, own_code=args.own_code)
-    WRITERS[args.format](answers(predictor, args.images, args.top))
+    with watching(args.quiet or not sys.stderr.isatty(), "photographs") as progress:
+        WRITERS[args.format](answers(predictor, args.images, args.top, progress))

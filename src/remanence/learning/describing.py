@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date
 from importlib.metadata import version
 from typing import Any, Protocol
@@ -52,6 +53,7 @@ def described(
         refused=refused,
         settings=_settings(past, wishes),
         software={"remanence": version("remanence"), "torch": torch.__version__},
+        seconds=round(time.monotonic() - past.begun, 1),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -23,12 +24,14 @@ class Past:
     version: the one in use; none of a model that is new.
     told: the hashes of the photographs that were learned from, and as what.
     kept_features: of the photographs that are kept, in their order.
+    begun: when the lesson began, in seconds of a clock that never goes back.
     """
 
     version: Description | None
     pupil: Pupil
     told: Mapping[str, str]
     kept_features: Tensor
+    begun: float = field(default_factory=time.monotonic)
 
     @classmethod
     def of(cls, folder: ModelFolder, wishes: Wishes) -> Past:

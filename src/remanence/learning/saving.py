@@ -36,7 +36,9 @@ def save(learned: Learned, path: Path, wishes: Wishes) -> Learned:
         number = max(folder.versions, default=0) + 1
         description = described(number, past, learned.pupil, tally, keepsakes, wishes)
         description = dataclasses.replace(
-            description, settings={**description.settings, **_own_settings(learned)}
+            description,
+            settings={**description.settings, **_own_settings(learned)},
+            seconds=None,  # the program's own affair
         )
         told = {**past.told, **learned.told}
         memory = memory_of(learned.pupil, told, keepsakes.features)

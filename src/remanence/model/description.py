@@ -16,6 +16,7 @@ from remanence.core.settings import (
     AtLeastOne,
     AtLeastZero,
     Fraction,
+    NotNegative,
     Positive,
     Settings,
     decode,
@@ -24,9 +25,9 @@ from remanence.core.settings import (
     settings,
 )
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 LARGEST = 64 * 2**20  # bytes; a description that is larger is none of ours
-LARGEST_SIDE = 2048  # pixels
+LARGEST_SIDE = 2048  # pixels; what asks for more asks for all the memory there is
 
 Transform = Literal["none", "unit", "rooted"]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -120,10 +121,10 @@ class Description(Settings):
     classes: in the order of the outputs. backbone: of the trunk, as settings.
     transform: of the features, before the head's weight and bias. temperature: divides logits.
     kept: photographs for later. measured: how it did. refused: why it was not made current.
-    settings: of the method that learned it. software: versions.
+    settings: of the method that learned it. software: versions. seconds: that its lesson took.
     """
 
-    format: Literal[1]
+    format: Literal[2]
     version: AtLeastOne
     parent: AtLeastOne | None = None
     made: str
@@ -137,6 +138,7 @@ class Description(Settings):
     refused: str | None = None
     settings: Mapping[str, Any] = Field(default_factory=dict)
     software: Mapping[str, str] = Field(default_factory=dict)
+    seconds: NotNegative | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,11 +169,24 @@ def read(path: Path) -> Description:
 
 
 def _known(tree: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tree, if its format is one that is known."""
+    """The tree in today's format, if it came in one that is known."""
     found = tree.get("format")
     if isinstance(found, int) and found > FORMAT:
         raise ValueError(f"format {found} is of a later release of remanence: install that")
+    for older, migrated in MIGRATIONS.items():
+        if tree.get("format") == older:
+            tree = migrated(tree)
     return tree
+
+
+def _with_time(tree: Mapping[str, Any]) -> Mapping[str, Any]:
+    """From format 1, which did not say how long a lesson took."""
+    if "seconds" in tree:
+        raise ValueError("seconds: unknown in format 1")
+    return {**tree, "format": 2, "seconds": None}
+
+
+MIGRATIONS = {1: _with_time}  # by the format that they start from, the oldest first
 
 
 def _check(description: Description) -> None:

