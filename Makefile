@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check clean
+.PHONY: demo test check lock clean
 
 demo: $(VENV)/.core              ## learn the embedded digits in steps and show what is forgotten
 	$(BIN)/remanence demo
@@ -18,6 +18,9 @@ check: $(VENV)/.dev              ## lint, format, types, and who may import whom
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lock:                            ## requirements.lock: the pinned versions with hashes
+	$(PYTHON) .ci/pins.py lock
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

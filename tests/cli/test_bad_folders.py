@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import BRIEF, Here, Outcome, check_one_line, child, contents
+from made_classes import photos
 
 from remanence.run_folder import described, read_experiment, read_log
 
@@ -262,3 +263,15 @@ def test_a_run_of_another_version_names_what_differs(copy: Path, here: Here) -> 
     file.write_text(described(kept))
     line = check_one_line(_run(here, copy), 4)
     assert "method.of_old 1 -> 'absent'" in line
+
+
+def test_a_class_that_is_removed_between_runs_is_told_of(tmp_path: Path, here: Here) -> None:
+    photographs = photos(tmp_path / "p", "red", "green", "blue", count=8)
+    words = ("run", "digits-finetune", "data=folder", f"data.folder={photographs}", "data.size=8")
+    words = (*words, "stream.sizes=1,2", "training.epochs=1", "machine.precision=float32")
+    words = (*words, 'backbone={"name": "convnet", "width": 8}', "memory.per_class=1", "--quiet")
+    words = (*words, "machine.threads=1", "--out", str(tmp_path / "run"))
+    assert here(*words).code == 0
+    shutil.rmtree(photographs / "red")
+    line = check_one_line(here(*words), 3)
+    assert "are not those that" in line and "put back what was there" in line

@@ -19,13 +19,13 @@ WRITES = [
     *((name, 0) for name in PREDICTIONS),
     *((name, time) for name in OF_EACH_INCREMENT for time in range(3)),
 ]
-whole = files.write
 
 
 class Crash:
-    """Stands in for `files.write`, and fails when a file of this name is written once again."""
+    """Stands in for a way to write, and fails when a file of this name is written once again."""
 
-    def __init__(self, name: str, time: int, is_written: bool) -> None:
+    def __init__(self, write: Callable[..., None], name: str, time: int, is_written: bool) -> None:
+        self._write = write
         self._name, self._time, self._is_written = name, time, is_written
         self._times = 0
 
@@ -33,7 +33,7 @@ class Crash:
         fails = path.name == self._name and self._times == self._time
         self._times += path.name == self._name
         if self._is_written or not fails:
-            whole(path, content)
+            self._write(path, content)
         if fails:
             raise Cut
 
@@ -49,8 +49,21 @@ def test_a_crash_at_any_write_leaves_enough_to_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write", Crash(name, time, is_written))
+        for way in ("write", "append"):
+            patch.setattr(files, way, Crash(getattr(files, way), name, time, is_written))
         with pytest.raises(Cut):
             run(CASE.experiment, Place(tmp_path, save_every=0))
+    run(CASE.experiment, Place(tmp_path))
+    assert contents(tmp_path) == contents(trained(CASE).folder)
+
+
+def test_half_a_record_is_mended(trained: Callable[[Case], Trained], tmp_path: Path) -> None:
+    """What is appended may be cut by a disk that is full, or by a power cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "write", Crash(files.write, "learner.safetensors", 2, True))
+        with pytest.raises(Cut):
+            run(CASE.experiment, Place(tmp_path, save_every=0))
+    records = tmp_path / "records.jsonl"
+    records.write_bytes(records.read_bytes()[:-30])
     run(CASE.experiment, Place(tmp_path))
     assert contents(tmp_path) == contents(trained(CASE).folder)

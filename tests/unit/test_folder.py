@@ -179,3 +179,29 @@ def test_the_folder_must_be_said_and_be_there(root):
     root.write_text("a file")
     with pytest.raises(DataError, match=r"there is no folder .*data"):
         load(root)
+
+
+def test_folders_that_lead_back_to_themselves_are_walked_once(root):
+    tree(root, {"a": 3, "b": 3})
+    (root / "a" / "back").symlink_to(root, target_is_directory=True)
+    (root / "b" / "self").symlink_to(root / "b", target_is_directory=True)
+    splits = load(root)
+    assert len(splits.train) + len(splits.test) == 6
+
+
+@pytest.mark.parametrize(
+    "name", ["Ворона", "鴉", "غراب", "🐦", "e\u0301", "%41 & <b>", "-rf", "con"]
+)
+def test_classes_and_files_may_be_called_anything_that_can_be_printed(root, name):
+    tree(root, {name: 3, "other": 3})
+    save(root / name / f"{name}.jpg", 90)
+    splits = load(root)
+    assert set(splits.class_names) == {name, "other"}
+    assert f"{name}/{name}.jpg" in [*names_of(splits.train), *names_of(splits.test)]
+
+
+def test_a_file_that_may_not_be_read_is_one_line(root):
+    tree(root, {"a": 3, "b": 3})
+    (root / "a" / "secret.jpg").mkdir(mode=0)  # as unreadable for root as for others
+    (root / "a" / "loop.jpg").symlink_to("loop.jpg")
+    assert len(load(root).train) >= 2

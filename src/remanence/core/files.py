@@ -57,8 +57,10 @@ def _said_in_one_line(path: Path) -> Iterator[None]:
 
 def append(path: Path, line: str) -> None:
     """Add a line at the end of a file; a crash may leave half of it: see `end_line`."""
-    with _said_in_one_line(path), path.open("a", encoding="utf-8") as file:
-        file.write(line)
+    with _said_in_one_line(path), path.open("ab", buffering=0) as file:
+        written = file.write(line.encode())
+        if written < len(line.encode()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def end_line(path: Path) -> None:

@@ -62,8 +62,9 @@ def _split_commas(value: Any) -> Any:
 
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_split_commas)]
 Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(_split_commas)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+LARGEST = 3.4e38  # what a float32 holds
+Positive = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 AtLeastOne = Annotated[int, Field(ge=1)]
 AtLeastZero = Annotated[int, Field(ge=0)]

@@ -12,8 +12,9 @@
 
 The learner's checkpoint is the truth: it says how many increments are finished. What an increment
 came to is written once, before that checkpoint counts it, and never again; the other files are
-written from these, so that a crash between two writes leaves nothing that contradicts them, and
-nothing but the records grows with the number of increments that are over.
+written from these, so that a crash between two writes leaves nothing that contradicts them. What
+an increment adds to the folder does not grow with the number of those that are over, but for what
+it says of each class.
 """
 
 from __future__ import annotations
@@ -29,12 +30,19 @@ from typing import Any
 from torch import Tensor
 
 from remanence.core import archive, files, ranks
-from remanence.core.errors import FolderError
+from remanence.core.errors import DataError, FolderError
 from remanence.core.settings import differences
+from remanence.data.base import Splits
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment, said
 from remanence.records import Record, as_text, read_records
-from remanence.run_folder import DESCRIPTION, described, predictions_file, read_description
+from remanence.run_folder import (
+    DESCRIPTION,
+    described,
+    predictions_file,
+    read_description,
+    read_log,
+)
 
 LEARNER = Path("checkpoints", "learner.safetensors")
 BEFORE = Path("checkpoints", "before.safetensors")
@@ -89,10 +97,9 @@ class Diary:
     def resume(self, learner: Learner) -> int:
         """Load what was learned; the number of increments that are finished."""
         state = last_checkpoint(self.folder)
-        if state is None:
-            return 0
-        learner.load(state)
-        self.records = self._finished(state)
+        if state is not None:
+            learner.load(state)
+            self.records = self._finished(state)
         self._tidy()
         return len(self.records)
 
@@ -130,7 +137,8 @@ class Diary:
         before = self.folder / BEFORE
         if before.exists():
             archive.check(before)
-        self._write_records()
+        if self.records or (self.folder / RECORDS).exists():
+            files.write(self.folder / RECORDS, as_text(self.records))
         if self.saved_session(len(self.records)) is None:  # of an increment that was closed since
             files.remove(self.folder / SESSION)
 
@@ -158,7 +166,7 @@ class Diary:
         if (self.folder / LEARNER).exists():
             files.move(self.folder / LEARNER, self.folder / BEFORE)
         archive.save(self.folder / LEARNER, learner.state() | {"finished": len(self.records)})
-        self._write_records()
+        files.append(self.folder / RECORDS, as_text([record]))  # a cut is mended by `_tidy`
         files.remove(self.folder / SESSION)
         ranks.wait()
 
@@ -166,9 +174,6 @@ class Diary:
         """Add a line to the log."""
         line = {"time": round(time.time(), 2), "event": event, **facts}
         files.append(self.folder / "log.jsonl", json.dumps(line) + "\n")
-
-    def _write_records(self) -> None:
-        files.write(self.folder / RECORDS, as_text(self.records))
 
     def _ledger_file(self, increment: int) -> Path:
         return self.folder / "kept" / f"{increment:03}.jsonl"
@@ -233,6 +238,16 @@ def _description(folder: Path) -> Path | None:
     """The file that says what an earlier run in this folder was; its copy where it is gone."""
     there = (folder / file for file in (DESCRIPTION, COPY))
     return next((path for path in there if path.exists()), None)
+
+
+def check_same_data(folder: Path, splits: Splits) -> None:
+    """Raise a DataError where an earlier run in this folder saw other images or labels."""
+    told = [event["data"] for event in read_log(folder) if "data" in event]
+    if told and told[-1] != splits.fingerprint:
+        raise DataError(
+            f"the data at hand ({splits.fingerprint}) are not those that {folder} was begun with "
+            f"({told[-1]}): put back what was there, or choose another folder with --out"
+        )
 
 
 def last_checkpoint(folder: Path) -> dict[str, Any] | None:

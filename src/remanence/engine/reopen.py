@@ -8,12 +8,12 @@ from pathlib import Path
 
 import torch
 
-from remanence.core.errors import DataError, FolderError
+from remanence.core.errors import FolderError
 from remanence.data.base import Splits
-from remanence.engine.diary import BEFORE, LEARNER, read_checkpoint
+from remanence.engine.diary import BEFORE, LEARNER, check_same_data, read_checkpoint
 from remanence.engine.learner import Learner
 from remanence.experiment import Experiment
-from remanence.run_folder import read_experiment, read_log
+from remanence.run_folder import read_experiment
 from remanence.stream import Increment, Stream, make_stream
 
 
@@ -52,7 +52,7 @@ def reopen(folder: Path) -> Reopened:
         here = dataclasses.replace(here, precision="float32")
     experiment = dataclasses.replace(experiment, machine=here)
     splits = experiment.data.load()
-    _check_same_data(folder, splits)
+    check_same_data(folder, splits)
     stream = make_stream(splits, experiment.resolved().stream)
     learner = _loaded(folder / LEARNER, experiment, splits, device)
     return Reopened(folder, experiment, splits, stream, learner)
@@ -64,11 +64,3 @@ def _loaded(
     learner = Learner(experiment, splits.train, splits.mean_image, device)
     learner.load(read_checkpoint(checkpoint, "network", "lenses", "exemplars"))
     return learner
-
-
-def _check_same_data(folder: Path, splits: Splits) -> None:
-    told = [event["data"] for event in read_log(folder) if "data" in event]
-    if told and told[-1] != splits.fingerprint:
-        raise DataError(
-            f"the data at hand ({splits.fingerprint}) are not those of the run ({told[-1]})"
-        )

@@ -22,7 +22,7 @@ from remanence.core.progress import Progress
 from remanence.data.base import Images, Splits
 from remanence.engine import readings
 from remanence.engine.bases import SharedBase
-from remanence.engine.diary import Diary, decided, open_diary
+from remanence.engine.diary import Diary, check_same_data, decided, open_diary
 from remanence.engine.evaluate import evaluate
 from remanence.engine.fit import Course, Fit, Learned
 from remanence.engine.keeper import Keeper
@@ -74,6 +74,7 @@ def _run(
     stream = make_stream(splits, resolved.stream)
     check(resolved, stream)
     with _held(place.folder):
+        check_same_data(place.folder, splits)
         resolved = _tuned(resolved, place.folder, splits.train, device)
         diary = open_diary(place.folder, experiment, resolved, place.recipe)
         diary.log("started", **_surroundings(stream, splits, device))
