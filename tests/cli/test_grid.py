@@ -193,9 +193,9 @@ def test_what_a_table_lacks_is_run_at_once_and_is_in_the_ledger_once() -> None:
     words = argparse.Namespace(on="local", threads=None, per_gpu=1, workers=1)
     words.runs, words.quiet, words.json = Path("runs"), True, False
     _run(words, plans, ledger)  # one is missing: here, with its progress
-    assert list(ledger.entries) == [plans[0].name]
+    assert [entry.seed for entry in ledger] == [1]
     plans[1].is_measured = False
     for _ in range(2):
         _run(words, plans, ledger)
-        assert sorted(Ledger(ledger.folder).entries) == sorted(plan.name for plan in plans)
+        assert sorted(entry.seed for entry in Ledger(ledger.folder)) == [1, 2]
     assert _log(Path("runs", plans[0].name), '"finished"') == 3, "finished runs are only read again"
