@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from commands import BRIEF, Here, check_one_line, contents, started
 
+from remanence.cli.reproduce import _run
 from remanence.core.errors import SettingsError
 from remanence.engine.run import Place, run
 from remanence.grid.axes import points, values
@@ -20,6 +22,9 @@ from remanence.grid.local import slots
 from remanence.grid.places import Wish
 from remanence.recipe import compose
 from remanence.records import read_records
+from remanence.reproduce.ledger import Ledger
+from remanence.reproduce.plan import Planned
+from remanence.reproduce.shape import name_of, shape
 
 RECIPE = "digits-lucir-dde"
 HAS_RAY = importlib.util.find_spec("ray") is not None
@@ -178,3 +183,19 @@ def _holder(folder: Path) -> int | None:
 
 def _log(folder: Path, text: str) -> int:
     return (folder / "log.jsonl").read_text().count(text)
+
+
+def test_what_a_table_lacks_is_run_at_once_and_is_in_the_ledger_once() -> None:
+    chosen = [compose(RECIPE, [f"seed={seed}", *BRIEF])[1] for seed in (1, 2)]
+    plans = [Planned(name_of(one), one, shape(one)) for one in chosen]
+    plans[1].is_measured = True
+    ledger = Ledger(Path("results/ledger"))
+    words = argparse.Namespace(on="local", threads=None, per_gpu=1, workers=1)
+    words.runs, words.quiet, words.json = Path("runs"), True, False
+    _run(words, plans, ledger)  # one is missing: here, with its progress
+    assert [entry.seed for entry in ledger] == [1]
+    plans[1].is_measured = False
+    for _ in range(2):
+        _run(words, plans, ledger)
+        assert sorted(entry.seed for entry in Ledger(ledger.folder)) == [1, 2]
+    assert _log(Path("runs", plans[0].name), '"finished"') == 3, "finished runs are only read again"

@@ -29,9 +29,9 @@ class Lens:
     All that a lens remembers is in the attributes named by `learned`, so that it can be saved.
     The network and its head are handed to it when it needs them; it keeps neither.
 
-    A lens whose `before`, `classification` and `watch` are one and the same sequence of operations
-    on tensors for every batch of a stage, and change what it remembers in place, may say that it
-    `captures`: a GPU then records a step once and replays it.
+    A lens whose `before`, `classification`, `beside` and `watch` are one and the same sequence of
+    operations on tensors for every batch of a stage, and change what it remembers in place, may
+    say that it `captures`: a GPU then records a step once and replays it.
     """
 
     learned: ClassVar[tuple[str, ...]] = ()
@@ -53,6 +53,10 @@ class Lens:
     def classification(self, losses: Tensor, batch: Batch, session: Session) -> Tensor:
         """What the classification loss of each image, -log p(label), is seen to be."""
         return losses
+
+    def beside(self, out: Output, batch: Batch, session: Session) -> Tensor | None:
+        """A loss of its own, beside the method's: from what the network says of the batch."""
+        return None
 
     def watch(self, out: Output, batch: Batch, session: Session) -> None:
         """The network has said this of the batch."""

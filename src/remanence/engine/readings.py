@@ -103,6 +103,11 @@ class Lenses:
             losses = lens.classification(losses, batch, session)
         return losses
 
+    def beside(self, out: Output, batch: Batch, session: Session) -> list[Tensor]:
+        """The losses that lenses have of their own."""
+        own = [lens.beside(out, batch, session) for lens in self.acting]
+        return [loss for loss in own if loss is not None]
+
     def watch(self, out: Output, batch: Batch, session: Session) -> None:
         """The network has said this of the batch."""
         for lens in self._all():

@@ -77,6 +77,7 @@ class Step:
                 old = self._said_by(session.teacher, batch)
             preserved = self._method.preserve(out, old, batch, session)
             loss = self._method.weight(session) * loss + sum(preserved.values())
+        loss = sum(lenses.beside(out, batch, session), start=loss)
         session.network.zero_grad(set_to_none=True)
         loss.backward()
         ranks.average_step(self._moving, session.network)
