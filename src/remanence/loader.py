@@ -61,6 +61,11 @@ class Pool:
         return torch.arange(len(self), device=self.device)
 
     @cached_property
+    def remembered(self) -> dict[tuple[str | int, ...], Tensor]:
+        """What those who ask the same of the same views need not ask twice, by its purpose."""
+        return {}
+
+    @cached_property
     def mean_image_there(self) -> Tensor:
         """The mean image, on the device."""
         return self.mean_image.to(self.device)

@@ -60,14 +60,14 @@ class Network(nn.Module):
 
     def forward(self, images: Tensor) -> Output:
         seen = self._seen(images)
-        return self._said(seen.features.float(), seen.maps)
+        return self.said(seen.features.float(), seen.maps)
 
     def of_share(self, images: Tensor, whole: int, with_maps: bool) -> Output:
         """What it says of a batch of so many images, of which every rank sees its share."""
         seen = self._seen(images)
         maps = seen.maps if with_maps else ()
         gathered = [ranks.gathered(one.float(), whole) for one in (seen.features, *maps)]
-        return self._said(gathered[0], tuple(gathered[1:]))
+        return self.said(gathered[0], tuple(gathered[1:]))
 
     def _seen(self, images: Tensor) -> Seen:
         images = images.to(memory_format=torch.channels_last)
@@ -75,7 +75,8 @@ class Network(nn.Module):
             seen: Seen = self.trunk(images)
         return seen
 
-    def _said(self, features: Tensor, maps: tuple[Tensor, ...]) -> Output:
+    def said(self, features: Tensor, maps: tuple[Tensor, ...] = ()) -> Output:
+        """What it says of features that its trunk has seen."""
         verdict = self.head(features)
         return Output(features, verdict.logits, verdict.scores, maps)
 

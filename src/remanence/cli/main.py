@@ -29,6 +29,7 @@ COMMANDS = {
     "reproduce": "the paper's tables: cells and their time, ours beside the paper's",
     "bench": "how fast it is here: ratios against a floor and against a plain rendering",
     "explain": "all settings of a run or recipe, and which of them differ from the recipe",
+    "pack": "decode photographs once, into a copy that is mapped into memory",
     "download": "fetch a data set and check it",
 }
 

@@ -20,11 +20,12 @@ from remanence.core.settings import Fraction, settings
 from remanence.effects.base import Effect, Lens, View
 from remanence.heads import Head
 from remanence.loader import Batch, Epoch, Pool
-from remanence.network import Output, evaluating
+from remanence.network import Network, Output, evaluating
 from remanence.session import Session
 
 EPOCHS, RATE, DROP_AT, BATCH, LOSS_WEIGHT = 20, 0.002, 10, 128, 5.0
 START_ALPHA, START_BETA = 0.5, 1.0
+MOST_REMEMBERED = 2**28  # bytes of features
 
 
 @settings
@@ -144,11 +145,13 @@ class _MomentumLens(Lens):
             if number == DROP_AT:
                 optimiser.param_groups[0]["lr"] = RATE / 10
             purpose = (session.increment, "momentum", number)
-            for batch in Epoch(kept, kept.everything, BATCH, session.seed, purpose).batches():
+            epoch = Epoch(kept, kept.everything, BATCH, session.seed, purpose)
+            features = _features(epoch, session.network)
+            for part, seen in zip(epoch.order.split(BATCH), features.split(BATCH), strict=True):
                 with evaluating(session.network):
-                    out = shown(session.network(batch.images))
+                    out = shown(session.network.said(seen))
                 bias = self._bias(out.features, head, (values[0], values[1]))
-                loss = LOSS_WEIGHT * F.cross_entropy(out.logits - bias, batch.labels)
+                loss = LOSS_WEIGHT * F.cross_entropy(out.logits - bias, kept.labels[part])
                 optimiser.zero_grad()
                 (values.grad,) = torch.autograd.grad(loss, [values])
                 optimiser.step()
@@ -163,3 +166,15 @@ class _MomentumLens(Lens):
         has_no_say = self.chosen.first == "full" or self.chosen.mix == "direction"
         if self.before_h is None and has_no_say:
             values[1] = START_BETA  # else the optimiser would follow rounding errors
+
+
+def _features(epoch: Epoch, network: Network) -> Tensor:
+    """Those of an epoch's views in its order; other forms of MER learn on the same ones."""
+    remembered = epoch.pool.remembered
+    if epoch.purpose in remembered:
+        return remembered[epoch.purpose]
+    with evaluating(network):
+        features = torch.cat([network(batch.images).features for batch in epoch.batches()])
+    if EPOCHS * features.nbytes <= MOST_REMEMBERED:
+        remembered[epoch.purpose] = features
+    return features

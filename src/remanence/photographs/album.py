@@ -40,10 +40,13 @@ class Album:
         if place in self.closed:
             raise RemanenceError(f"{name} is of an increment that is over, and was not kept")
         try:
-            return square(self.folder / name, self.side, chance)
+            return self._shown(place, chance)
         except Unreadable as error:
             self.unreadable[name] = str(error)
             return np.full((self.side, self.side, 3), GRAY, np.uint8)
+
+    def _shown(self, place: int, chance: int | None) -> NDArray[np.uint8]:
+        return square(self.folder / self.names[place], self.side, chance)
 
     def hash(self, place: int) -> str:
         """Of the bytes of a file."""

@@ -90,22 +90,35 @@ def reduced(path: Path, shorter: int) -> bytes:
     """A photograph as JPEG: upright, its shorter side at most so long, and nothing told of it."""
 
     def made(image: Image.Image) -> bytes:
-        _checked(image)
-        orientation, scale = _orientation(image), min(1.0, shorter / min(image.size))
-        size = tuple(max(1, round(length * scale)) for length in image.size)
-        image.draft(None, size)  # type: ignore[arg-type]
-        small = _coloured(image).resize(size, Image.Resampling.BILINEAR)  # type: ignore[arg-type]
-        upright = small.transpose(UPRIGHT[orientation]) if orientation in UPRIGHT else small
         content = io.BytesIO()
-        upright.save(content, "JPEG", quality=92)
+        _small(image, shorter).save(content, "JPEG", quality=92)
         return content.getvalue()
 
     return _opened(path, made)
 
 
+def reduced_pixels(path: Path, shorter: int) -> NDArray[np.uint8]:
+    """The same as height x width x 3."""
+    return _opened(path, lambda image: np.asarray(_small(image, shorter)))
+
+
+def _small(image: Image.Image, shorter: int) -> Image.Image:
+    _checked(image)
+    orientation, scale = _orientation(image), min(1.0, shorter / min(image.size))
+    size = tuple(max(1, round(length * scale)) for length in image.size)
+    image.draft(None, size)  # type: ignore[arg-type]
+    small = _coloured(image).resize(size, Image.Resampling.BILINEAR)  # type: ignore[arg-type]
+    return small.transpose(UPRIGHT[orientation]) if orientation in UPRIGHT else small
+
+
+def shown(pixels: NDArray[np.uint8], side: int, chance: int | None) -> NDArray[np.uint8]:
+    """What `square` shows of a photograph whose pixels are at hand."""
+    return _cut(Image.fromarray(pixels), side, chance)
+
+
 def cropped(pixels: NDArray[np.uint8], chance: int) -> NDArray[np.uint8]:
     """A crop, as large as the whole, of pixels that are in memory already."""
-    return _cut(Image.fromarray(pixels), len(pixels), chance)
+    return shown(pixels, len(pixels), chance)
 
 
 def random_box(width: int, height: int, chance: int) -> Box:

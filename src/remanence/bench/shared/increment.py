@@ -60,7 +60,7 @@ class Increment:
 
 
 class _MadeAlbum(Album):
-    def square(self, place: int, chance: int | None) -> NDArray[np.uint8]:
+    def _shown(self, place: int, chance: int | None) -> NDArray[np.uint8]:
         return square(self.folder / f"{place % FILES_MADE:05}.jpg", self.side, chance)
 
 
