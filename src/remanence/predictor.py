@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from remanence.core.errors import FolderError
 from remanence.model import tensors
 from remanence.model.classifier import Classifier
 from remanence.model.description import Description, KeptPhotograph, KnownClass
@@ -124,7 +125,19 @@ class Predictor:
 
     @cached_property
     def _kept_features(self) -> Tensor:
-        return F.normalize(self.features([self.folder.kept_file(one.hash) for one in self.kept]))
+        known = self._remembered()
+        if known is None:
+            known = self.features([self.folder.kept_file(one.hash) for one in self.kept])
+        return F.normalize(known)
+
+    def _remembered(self) -> Tensor | None:
+        """What learning has noted down of them, where it has."""
+        try:
+            found = self.folder.memory(self.description.version).get("kept_features")
+        except FolderError:
+            return None
+        expected = (len(self.kept), self.network.trunk.width)
+        return found if isinstance(found, Tensor) and found.shape == expected else None
 
 
 def load(folder: str | Path, version: int | None = None, *, own_code: bool = False) -> Predictor:

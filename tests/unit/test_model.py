@@ -71,6 +71,23 @@ def test_the_nearest_kept_photograph_of_itself_is_itself(tmp_path: Path) -> None
         assert not image.getexif()
 
 
+def test_kept_photographs_are_not_looked_at_where_learning_has_noted_what_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made_model.model(tmp_path / "m")
+    (kept,) = folder.describe().kept
+    folder.kept_file(kept.hash).unlink()
+    for noted in (torch.ones(1, 8), torch.ones(2, 8), torch.ones(1, 7), "damaged"):
+        memory = {"kept_features": noted}
+        monkeypatch.setattr(ModelFolder, "memory", lambda self, version, memory=memory: memory)
+        predictor = Predictor.load(folder.path)
+        if getattr(noted, "shape", None) == (1, 8):
+            assert predictor.nearest_kept(torch.ones(1, 8), 1) == [[kept]]
+        else:
+            with pytest.raises(DataError, match="cannot read"):
+                predictor.nearest_kept(torch.ones(1, 8), 1)
+
+
 def test_versions_are_kept_until_pruned_and_share_what_is_equal(tmp_path: Path) -> None:
     folder = made_model.model(tmp_path / "m", versions=4)
     assert (folder.versions, folder.current) == ([1, 2, 3, 4], 4)

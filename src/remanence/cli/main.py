@@ -20,6 +20,7 @@ COMMANDS = {
     "history": "the versions of a model, and how each did",
     "rollback": "use another version of a model",
     "prune": "delete old versions of a model",
+    "serve": "an HTTP API and a page: show a model photographs, teach it new classes",
     "export": "a model, or a reading of a run, as one ONNX or safetensors file, checked",
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
     "grid": "many runs: every combination of settings, on this machine or a cluster",

@@ -1,0 +1,382 @@
+"""What a server does not take, and from whom; one line says so each time."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import signal
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Here, check_one_line, started
+from made_classes import photos
+from PIL import Image
+from served import TRUST, Client, form, model_of_colours, served
+
+from remanence.core.errors import SettingsError
+from remanence.core.settings import decode
+from remanence.serve import serving as serving_module
+from remanence.serve.connection import Connection
+from remanence.serve.in_use import InUse
+from remanence.serve.serving import Serving
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return model_of_colours(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
+def client(model: Path) -> Iterator[Client]:
+    with served(model, max_bytes=50_000, max_lesson=200_000) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def photograph(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = photos(tmp_path_factory.mktemp("one"), "red", count=1)
+    return (folder / "red" / "000.png").read_bytes()
+
+
+HOSTS = {
+    "rebound": ("evil.example", 403),
+    "rebound, our port": ("evil.example:8000", 403),
+    "ours": ("localhost:9999", 200),
+    "IPv6": ("[::1]:8000", 200),
+    "capitals": ("LocalHost", 200),
+    "nothing": ("", 403),
+    "malformed": ("[::1", 403),
+    "another machine": ("127.0.0.1.evil.example", 403),
+}
+
+
+@pytest.mark.parametrize(("host", "status"), HOSTS.values(), ids=HOSTS)
+def test_who_calls_it_by_another_name_is_refused(host: str, status: int, client: Client) -> None:
+    answer = client.ask("/api/classes", headers={"Host": host})
+    assert answer.status == status
+    assert status == 200 or "does not go by that name" in answer.line
+
+
+PAGES = {
+    "other": ({"Origin": "https://evil.example"}, 403),
+    "other port": ({"Origin": "http://localhost:3000"}, 403),
+    "sandboxed": ({"Origin": "null"}, 403),
+    "other site": ({"Sec-Fetch-Site": "cross-site"}, 403),
+    "same site": ({"Sec-Fetch-Site": "same-site"}, 403),
+    "ours": ({"Origin": "http://localhost:8000", "Sec-Fetch-Site": "same-origin"}, 200),
+    "behind TLS": ({"Origin": "https://localhost:8000"}, 200),
+    "no browser": ({}, 200),
+}
+
+
+@pytest.mark.parametrize(("headers", "status"), PAGES.values(), ids=PAGES)
+def test_pages_of_others_cannot_post(
+    headers: dict[str, str], status: int, client: Client, photograph: bytes
+) -> None:
+    ours = {"Host": "localhost:8000", **headers}
+    answer = client.ask("/api/predict", photograph, headers=ours)
+    assert answer.status == status
+    if status == 403:
+        assert "page of somebody else" in answer.line
+        assert client.ask("/api/teaching", method="DELETE", headers=ours).status == 403
+        assert client.ask("/api/teach", form("blue"), headers=ours).status == 403
+        assert client.ask("/api/teaching").told["state"] == "idle"
+
+
+def test_whoever_reaches_it_from_elsewhere_needs_the_token(model: Path) -> None:
+    with served(model, names=("models.example",), token="open sesame") as client:
+        for path in ("/api/classes", "/metrics", "/api/kept/x", "/api/teaching", "/nothing"):
+            answer = client.ask(path)
+            assert answer.status == 401
+            assert "Authorization: Bearer" in answer.line
+            assert answer.headers["www-authenticate"] == "Bearer"
+        for path in ("/", "/page.js", "/health", "/openapi.json"):
+            assert client.ask(path).status == 200
+        wrong = ("Bearer open sesam", "Bearer", "Basic open sesame", "Bearer open sesame2", "é")
+        for given in wrong:
+            headers = {"Authorization": given.encode().decode("latin-1")}
+            assert client.ask("/api/classes", headers=headers).status == 401
+        right = {"Authorization": "Bearer open sesame"}
+        assert client.ask("/api/classes", headers=right).status == 200
+        elsewhere = {**right, "Host": "models.example"}
+        assert client.ask("/api/classes", headers=elsewhere).status == 200
+        assert client.ask("/api/classes", headers={**right, "Host": "evil.example"}).status == 403
+
+
+def test_a_token_is_made_up_where_none_is_chosen() -> None:
+    from remanence.serve.server import with_token
+
+    assert with_token(Serving()).token is None
+    assert with_token(Serving(host="::1")).token is None
+    one, other = (with_token(Serving(host="0.0.0.0")).token for _ in range(2))
+    assert one and other and one != other and len(one) >= 20
+    assert with_token(Serving(names=("models.example",))).token
+    assert with_token(Serving(host="192.0.2.1", token="chosen by hand")).token == "chosen by hand"
+    assert Serving(host="0.0.0.0").hosts is None
+
+
+def _bomb(side: int) -> bytes:
+    """An image of many more pixels than bytes."""
+    content = io.BytesIO()
+    Image.fromarray(np.zeros((side, side), np.uint8)).convert("1").save(content, "PNG")
+    return content.getvalue()
+
+
+BODIES = {
+    "nothing": (b"", 422, "cannot be read as an image"),
+    "no image": (b"GIF89a and nothing more", 422, "cannot be read as an image"),
+    "text": ("été".encode(), 422, "no image, or of a format"),
+    "too many pixels": (_bomb(9000), 422, "9000 x 9000 pixels, more than 80 million"),
+    "too large": (b"x" * 50_001, 413, "more than the 50,000 bytes"),
+    "much too large": (b"x" * 3_000_000, 413, "more than the 50,000 bytes"),
+}
+
+
+@pytest.mark.parametrize(("body", "status", "line"), BODIES.values(), ids=BODIES)
+def test_what_is_no_photograph_is_refused(
+    body: bytes, status: int, line: str, client: Client
+) -> None:
+    for headers in ({}, {"Content-Type": "multipart/form-data"}, {"Expect": "100-continue"}):
+        answer = client.ask("/api/predict", body, headers=headers)
+        assert (answer.status, line in answer.line) == (status, True), answer.line
+
+
+def test_a_photograph_that_is_cut_is_refused(client: Client, photograph: bytes) -> None:
+    assert client.ask("/api/predict", photograph[:200]).status == 422
+
+
+def test_an_upload_that_does_not_say_its_size_is_cut_off_all_the_same(client: Client) -> None:
+    head = b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as sender:
+        sender.sendall(head + 6 * (b"2710\r\n" + b"x" * 10_000 + b"\r\n") + b"0\r\n\r\n")
+        assert sender.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+QUERIES = {
+    "top=0": "top: ",
+    "top=many": "top: ",
+    "nearest=101": "nearest: ",
+    "nearest=-1": "nearest: ",
+}
+
+
+@pytest.mark.parametrize(("query", "line"), QUERIES.items())
+def test_wrong_queries_are_named(query: str, line: str, client: Client, photograph: bytes) -> None:
+    answer = client.ask(f"/api/predict?{query}", photograph)
+    assert (answer.status, answer.line.startswith(line)) == (422, True)
+
+
+PATHS = (
+    "/api/kept/../current",
+    "/api/kept/..%2f..%2fcurrent",
+    "/api/kept/%2e%2e%2fcurrent",
+    "/api/kept/" + "0" * 32,
+    "/api/kept/",
+    "/page/../serving.py",
+    "/..%2fserving.py",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "//etc/passwd",
+    "/index.html%00.js",
+    "/docs",
+    "/redoc",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_path_leads_out(path: str, client: Client) -> None:
+    answer = client.ask(path)
+    assert (answer.status, answer.line.startswith("not found")) == (404, True) or (
+        "no photograph of that name" in answer.line
+    )
+
+
+NAMES = {
+    "": "printable text",
+    "a/b": "without slashes",
+    "a\\b": "without slashes",
+    "..": "printable text",
+    ".hidden": "begin with a dot",
+    "a\u202eb": "printable text",
+    "a\tb": "printable text",
+    "x" * 101: "at most 100 letters",
+    "鳥" * 90: "at most 100 letters",
+}
+
+
+@pytest.mark.parametrize(("name", "line"), NAMES.items(), ids=[repr(n)[:9] for n in NAMES])
+def test_a_class_is_called_by_something_that_can_be_read(
+    name: str, line: str, client: Client, photograph: bytes
+) -> None:
+    answer = client.teach(name, photograph, photograph)
+    assert (answer.status, line in answer.line) == (422, True), answer.line
+    assert client.ask("/api/teaching").told["state"] == "idle"
+
+
+KIND = {"Content-Type": "multipart/form-data; boundary=a-boundary"}
+
+
+def test_a_form_that_is_no_lesson_is_refused_and_leaves_nothing(
+    client: Client, photograph: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    other = form("blue", photograph).replace(b'"photographs"', b'"photos"')
+    text = form("blue").replace(b'name="class"', b'name="photographs"')
+    twice = form("blue").replace(b"--a-boundary--\r\n", b"") + form("red", photograph)
+    cases: tuple[tuple[bytes, dict[str, str], int, str], ...] = (
+        (b'{"class": "blue"}', {"Content-Type": "application/json"}, 415, "multipart"),
+        (form("blue"), {"Content-Type": "multipart/form-data"}, 400, "boundary"),
+        (b"nonsense", KIND, 400, "cannot be read"),
+        (form("blue"), KIND, 422, "takes 2 photographs that can be read, not 0"),
+        (form("blue", photograph), KIND, 422, "takes 2 photographs that can be read, not 1"),
+        (form("blue", photograph, b"nothing"), KIND, 422, "left out: no image"),
+        (form("x" * 2000, photograph), KIND, 400, "cannot be read"),
+        (form("blue", b"x" * 60_000, photograph), KIND, 413, "x.jpg has more than the 50,000"),
+        (form("blue", *[b"x" * 40_000] * 6), KIND, 413, "more than the 200,000 bytes"),
+        (other, KIND, 422, "and nothing else"),
+        (twice, KIND, 422, "send one class"),
+        (text, KIND, 422, "send one class"),
+    )
+    for body, headers, status, line in cases:
+        answer = client.ask("/api/teach", body, headers=headers)
+        assert (answer.status, line in answer.line) == (status, True), answer.line
+        assert client.ask("/api/teaching").told["state"] == "idle"
+    gc.collect()
+    assert list(tmp_path.iterdir()) == [tmp_path / "cwd"]
+
+
+def test_slow_uploads_and_too_many_at_once_are_refused(model: Path, photograph: bytes) -> None:
+    with served(model, patience=1.0, at_once=1) as client:
+        head = "POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as slow:
+            slow.sendall(head.encode() + b"begun")
+            while b"remanence_uploads 1.0" not in client.ask("/metrics").body:
+                pass
+            answer = client.ask("/api/predict", photograph)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert "try again soon" in answer.line
+            assert b" 408 " in slow.recv(1000)
+        assert client.ask("/api/predict", photograph).status == 200
+
+
+def test_a_request_whose_head_does_not_come_is_cut_off(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Connection, "patience", 0.2)
+    for begun in (b"", b"GET / HT"):
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as slow:
+            slow.sendall(begun)
+            assert slow.recv(1000) == b""
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in slow.recv(5000)
+        slow.sendall(b"GET /heal")
+        assert slow.recv(1000) == b""
+
+
+def test_a_model_that_is_only_read_is_not_taught(model: Path, photograph: bytes) -> None:
+    with served(model, teaches=False) as client:
+        assert client.teach("blue", photograph, photograph).status == 404
+        assert client.ask("/api/teaching").status == 404
+        assert client.ask("/api/classes").told["teaches"] is False
+
+
+def test_what_goes_wrong_within_is_one_line_too(
+    client: Client, photograph: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: InUse) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(InUse, "history", fails)
+    answer = client.ask("/api/classes")
+    assert (answer.status, "secret" in answer.line) == (500, False)
+    assert client.ask("/api/predict", photograph).status == 200
+
+
+def test_every_answer_holds_browsers_back(client: Client) -> None:
+    for path in ("/", "/api/classes", "/nothing", "/page.js"):
+        headers = client.ask(path).headers
+        assert headers["content-security-policy"].startswith(
+            "default-src 'none'; script-src 'self'"
+        )
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in headers
+        assert "server" not in headers
+    schema = client.ask("/openapi.json").told
+    assert {"/api/predict", "/api/classes", "/api/teach", "/health"} <= set(schema["paths"])
+
+
+def test_sizes_are_words_or_numbers() -> None:
+    assert decode(Serving, {"max_bytes": "2MB", "max_lesson": "5"}).max_bytes == 2_000_000
+    with pytest.raises(SettingsError, match="max_bytes: '2 million' is no size, as in 20MB"):
+        decode(Serving, {"max_bytes": "2 million"})
+
+
+def test_a_server_that_cannot_start_says_why(
+    model: Path, tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = check_one_line(here("serve", str(tmp_path / "none")), 4)
+    assert "is no model: 'remanence learn" in line
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = check_one_line(here("serve", str(model), "--port", port, "--own-code"), 2)
+        assert f"cannot listen at 127.0.0.1 port {port}" in line and "choose another" in line
+    line = check_one_line(here("serve", str(model), "--host", "no.such.host.", "--own-code"), 2)
+    assert "cannot listen at no.such.host." in line
+    line = check_one_line(here("serve", str(model), "--token", "short"), 2)
+    assert line.startswith("remanence: token: ")
+    line = check_one_line(here("serve", str(model), "--port", "70000"), 2)
+    assert line.startswith("remanence: port: ")
+    monkeypatch.setitem(serving_module.TAKES, "no_such_module", "no-such-module")
+    line = check_one_line(here("serve", str(model)), 2)
+    assert "takes no-such-module: pip install 'remanence[serve]'" in line
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
+def test_a_signal_ends_it_cleanly(number: signal.Signals, model: Path) -> None:
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", path)
+        process = started("serve", str(model), "--port", "0", "--own-code", "--verbose")
+    with process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            told = process.stdout.readline()
+            assert told.startswith(f"{model}: version 1, 2 classes, at http://127.0.0.1:")
+            client = Client(int(told.strip().rstrip("/").rpartition(":")[2]))
+            assert client.ask("/health").status == 200
+            assert client.ask("/a%0Aline%1b[31m").status == 404
+            process.send_signal(number)
+            first, second, last = process.stderr.read().splitlines()
+        finally:
+            process.kill()
+    assert process.returncode == 128 + number
+    assert first.startswith("GET /health 200 ")
+    assert second.startswith("GET /a?line?[31m 404 ")
+    assert last == "remanence: stopped as asked"
+
+
+def test_wishes_of_the_command_line_are_those_of_the_lessons(
+    model: Path, monkeypatch: pytest.MonkeyPatch, here: Here
+) -> None:
+    found: list[Serving] = []
+    monkeypatch.setattr(
+        "remanence.serve.server.serve", lambda model, serving, verbose: found.append(serving)
+    )
+    monkeypatch.setenv("REMANENCE_TOKEN", "from the environment")
+    words = ("--max-drop", "2", "--keep", "0", "--own-code", "--max-bytes", "1MB", "--read-only")
+    assert here("serve", str(model), *words, "--allow-name", "a.example").code == 0
+    (serving,) = found
+    assert (serving.wishes.max_drop, serving.wishes.keep) == (2, "0")
+    assert serving.wishes.own_code == TRUST.own_code
+    assert (serving.max_bytes, serving.teaches) == (1_000_000, False)
+    assert (serving.token, serving.names) == ("from the environment", ("a.example",))
+    assert json.dumps(sorted(serving.hosts or ())) == json.dumps(
+        ["127.0.0.1", "::1", "a.example", "localhost"]
+    )
