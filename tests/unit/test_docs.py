@@ -84,6 +84,14 @@ def test_what_the_documents_say_of_runs_is_what_the_ledger_says() -> None:
         assert places.filled(page, say) == page.read_text(encoding="utf-8"), page
 
 
+def test_the_page_of_a_method_has_what_is_printed_for_it() -> None:
+    for name in ("sota", "no-replay"):
+        for cell in tables()[name].cells:
+            page = ROOT / "docs" / "methods" / f"{cell.experiment.method.name}.md"
+            if cell.paper is not None:
+                assert f"{cell.paper:.2f}" in page.read_text(encoding="utf-8"), cell.row.label
+
+
 def test_the_table_of_the_guide_is_one(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
