@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import runpy
 import subprocess
@@ -13,6 +14,7 @@ import made_photographs
 import pytest
 
 from remanence.cli.main import COMMANDS, main
+from remanence.core import choices
 from remanence.experiment import Experiment
 from remanence.reproduce.ledger import Ledger
 from remanence.reproduce.pages import places
@@ -82,6 +84,14 @@ def test_what_the_documents_say_of_runs_is_what_the_ledger_says() -> None:
     assert {page.stem for page in pages} >= {"results", "lucir", "podnet", "tpcil"}
     for page in pages:
         assert places.filled(page, say) == page.read_text(encoding="utf-8"), page
+
+
+@pytest.mark.parametrize("name", choices.names("methods"))
+def test_every_method_has_a_page_with_its_settings_and_its_runs(name: str) -> None:
+    text = (ROOT / "docs" / "methods" / f"{name}.md").read_text(encoding="utf-8")
+    settings = [field.name for field in dataclasses.fields(choices.choose("methods", name))]
+    assert [setting for setting in settings if f"`{setting}`" not in text] == []
+    assert f"<!-- ledger: method {name} -->" in text
 
 
 def test_the_page_of_a_method_has_what_is_printed_for_it() -> None:
