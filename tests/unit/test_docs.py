@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import runpy
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from PIL import Image
 
 from remanence.cli.main import COMMANDS, main
+from remanence.core import choices
 from remanence.experiment import Experiment
 from remanence.reproduce.ledger import Ledger
 from remanence.reproduce.pages import places
@@ -105,6 +107,22 @@ def test_the_page_on_python_runs_from_top_to_bottom(
     assert names.startswith("('blue', 'red') ")
     assert measured.startswith("2 ")
     assert said.startswith("blue [('blue', 0.")
+
+
+@pytest.mark.parametrize("name", choices.names("methods"))
+def test_every_method_has_a_page_with_its_settings_and_its_runs(name: str) -> None:
+    text = (ROOT / "docs" / "methods" / f"{name}.md").read_text(encoding="utf-8")
+    settings = [field.name for field in dataclasses.fields(choices.choose("methods", name))]
+    assert [setting for setting in settings if f"`{setting}`" not in text] == []
+    assert f"<!-- ledger: method {name} -->" in text
+
+
+def test_the_page_of_a_method_has_what_is_printed_for_it() -> None:
+    for name in ("sota", "no-replay"):
+        for cell in tables()[name].cells:
+            page = ROOT / "docs" / "methods" / f"{cell.experiment.method.name}.md"
+            if cell.paper is not None:
+                assert f"{cell.paper:.2f}" in page.read_text(encoding="utf-8"), cell.row.label
 
 
 def test_the_table_of_the_guide_is_one(tmp_path: Path) -> None:
