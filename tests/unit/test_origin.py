@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -30,6 +31,10 @@ def test_a_checkout_is_known_by_its_commit(tmp_path: Path, monkeypatch: pytest.M
     _git(tmp_path, "commit", "-qm", "one")
     _git(tmp_path, "tag", "-m", "a tag is no name for it", "v1")
     assert origin.commit() == _git(tmp_path, "rev-parse", "--short=12", "HEAD")
+    before = (tmp_path / ".git" / "index").read_bytes()
+    os.utime(tmp_path / "file", (1, 1))
+    assert not str(origin.commit()).endswith("-dirty")
+    assert (tmp_path / ".git" / "index").read_bytes() == before, "git must not write"
     (tmp_path / "file").write_text("2")
     assert str(origin.commit()).endswith("-dirty")
 

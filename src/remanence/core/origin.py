@@ -12,14 +12,21 @@ _CHECKOUT = Path(__file__).parents[3]
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this is run from, '-dirty' where it was changed since."""
+    """The commit of the checkout that this is run from, '-dirty' where it was changed since.
+
+    git only looks: no lock of its own may be left in the checkout of somebody whose disk is full.
+    """
     if not (_CHECKOUT / ".git").exists():
         return None
-    command = ["git", "-C", str(_CHECKOUT), "describe", "--always", "--dirty", "--abbrev=12"]
+    name = _git("rev-parse", "--short=12", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no")
+    return f"{name}-dirty" if name and changed else name
+
+
+def _git(*words: str) -> str | None:
+    command = ["git", "--no-optional-locks", "-C", str(_CHECKOUT), *words]
     try:
-        done = subprocess.run(
-            [*command, "--exclude=*"], capture_output=True, text=True, timeout=10, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() or None
