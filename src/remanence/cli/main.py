@@ -21,7 +21,7 @@ COMMANDS = {
     "export": "a model, or a reading of a run, as one ONNX or safetensors file, checked",
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
     "show": "what runs came to: every reading of each in one table, and a picture",
-    "report": "one page of runs: curves, matrices, classes, images; a file without a network",
+    "report": "one page of runs or of a model: curves, classes, images; a file without a network",
     "list": "what there is: methods, effects, data, backbones, recipes, orders",
     "reproduce": "the paper's tables: cells and their time, ours beside the paper's",
     "explain": "all settings of a run or recipe, and which of them differ from the recipe",
