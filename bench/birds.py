@@ -112,10 +112,10 @@ def finetuned(rivals: Rivals, keep: int) -> Matrix:
     torch.manual_seed(0)
     scale = rivals.taught(0).features.norm(dim=1).mean()
     width = rivals.train.features.shape[1]
-    head, kept, matrix = nn.Linear(width, 0), Labelled.nothing(width), []
+    head, kept, matrix = None, Labelled.nothing(width), []
     for lesson, group in enumerate(rivals.groups):
         taught = rivals.taught(lesson)
-        head = _grown(head, group.stop)
+        head = _grown(head, width, group.stop)
         _train(head, Labelled(taught.features / scale, taught.labels).and_then(kept))
         kept = kept.and_then(_herded(taught, group, keep, scale))
 
@@ -127,11 +127,12 @@ def finetuned(rivals: Rivals, keep: int) -> Matrix:
     return matrix
 
 
-def _grown(head: nn.Linear, classes: int) -> nn.Linear:
-    larger = nn.Linear(head.in_features, classes)
-    with torch.no_grad():
-        larger.weight[: head.out_features] = head.weight
-        larger.bias[: head.out_features] = head.bias
+def _grown(head: nn.Linear | None, width: int, classes: int) -> nn.Linear:
+    larger = nn.Linear(width, classes)
+    if head is not None:
+        with torch.no_grad():
+            larger.weight[: head.out_features] = head.weight
+            larger.bias[: head.out_features] = head.bias
     return larger
 
 

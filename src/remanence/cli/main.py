@@ -25,7 +25,7 @@ COMMANDS = {
     "run": "run a recipe, with settings of your own laid over it; go on where it was cut",
     "grid": "many runs: every combination of settings, on this machine or a cluster",
     "show": "what runs came to: every reading of each in one table, and a picture",
-    "report": "one page of runs: curves, matrices, classes, images; a file without a network",
+    "report": "one page of runs or of a model: curves, classes, images; a file without a network",
     "list": "what there is: methods, effects, data, backbones, recipes, orders",
     "reproduce": "the paper's tables: cells and their time, ours beside the paper's",
     "bench": "how fast it is here: ratios against a floor and against a plain rendering",

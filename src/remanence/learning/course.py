@@ -22,7 +22,7 @@ from remanence.learning.wishes import Budget, Wishes
 from remanence.model.description import Description
 from remanence.model.folder import Content, ModelFolder
 
-OURS = {"current", "versions", "kept", "lock", from_nothing.FOLDER}
+OURS = {"current", "versions", "kept", "lock", "report.html", from_nothing.FOLDER}
 
 
 def learn(

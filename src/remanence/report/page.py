@@ -62,15 +62,12 @@ def report_page(
     """The page, as text. `exhibits` are of run folders; `readings` are those wanted, if not all."""
     groups = grouped(accounts)
     views = [RunView(account, exhibits[account.folder]) for account in accounts]
-    style, script = _part("page.css"), _part("page.js")
-    return _render(
+    return render(
+        "page.html",
         title=groups[0].label if len(groups) == 1 else f"{len(groups)} experiments",
         groups=groups,
         overview=_overview(groups, readings),
         views=views,
-        style=style,
-        script=script,
-        script_hash=_hash(script),
     )
 
 
@@ -125,7 +122,8 @@ def _forgetting(label: str, group: Group, reading: str) -> Curve:
     return Curve(label, group.summaries(reading)[0].classes[1:], tuple(runs))
 
 
-def _render(**content: Any) -> str:
+def render(template: str, **content: Any) -> str:
+    """A page in the look of all pages."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -137,7 +135,10 @@ def _render(**content: Any) -> str:
     )
     environment.filters["percent"] = _percent
     environment.filters["plain"] = _plain
-    return environment.get_template("page.html").render(**content)
+    environment.filters["spent"] = spent
+    script = _part("page.js")
+    common = {"style": _part("page.css"), "script": script, "script_hash": _hash(script)}
+    return environment.get_template(template).render(**common, **content)
 
 
 def _percent(value: float | None) -> str:
