@@ -39,8 +39,8 @@ def peak_of(prepared: Callable[..., Any], *args: Any) -> Peak:
 
 def _measured(threads: int, prepared: Callable[..., Any], args: tuple[Any, ...]) -> Peak:
     torch.set_num_threads(threads)
-    keep_freed_memory()
     work = prepared(*args)
+    keep_freed_memory()  # only now: what preparing has freed is given back
     on_gpu = torch.cuda.is_available() and torch.cuda.is_initialized()
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
