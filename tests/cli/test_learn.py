@@ -71,6 +71,7 @@ def test_photographs_that_are_known_are_not_learned_again(
     outcome = here("learn", str(model), str(tmp_path / "b"), "--own-code")
     assert outcome.code == 0
     assert "nothing is new" in outcome.err
+    assert outcome.out == f"{model}: nothing was learned; version 2 stays in use\n"
     assert ModelFolder(model).versions == [1, 2]
     photos(tmp_path / "b", "blue", count=4, first=30)
     outcome = here("learn", str(model), str(tmp_path / "b"), "--own-code")

@@ -58,6 +58,7 @@ def call(args: argparse.Namespace) -> None:
     chosen = {name: value for name, value in given.items() if value is not None}
     wishes = decode(Wishes, chosen | {"own_code": args.own_code})
     folder = ModelFolder(args.model)
+    before = folder.current if folder.exists else None
     refusal = None
     with watching(args.quiet or args.json, "photographs") as progress:
         try:
@@ -66,6 +67,8 @@ def call(args: argparse.Namespace) -> None:
             refusal, version = error, folder.describe(folder.versions[-1])
     if args.json:
         print(json.dumps(encode(version), indent=2, ensure_ascii=False))
+    elif version.version == before:
+        print(f"{folder.path}: nothing was learned; version {before} stays in use")
     else:
         print_outcome(folder, version)
     if refusal:
