@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remanence import neighbours
-from remanence.neighbours import best_in_tiles
+from remanence.neighbours import best, best_in_tiles
 
 
 def best_by_sorting(table, count):
@@ -33,6 +33,23 @@ def test_the_same_as_sorting_for_every_size_of_tile(queries, candidates, tile, d
         places, scores = best_in_tiles(from_table(table), queries, count)
     assert places.tolist() == best_by_sorting(table, count)
     assert torch.equal(scores, table.gather(1, places))
+
+
+@pytest.mark.parametrize("columns", [255, 256, 257, 1000])
+@pytest.mark.parametrize("kind", ["continuous", "ties", "few allowed", "sorted"])
+def test_blocks_find_what_sorting_finds(columns, kind):
+    """Also where many are equally good, or fewer than a block are allowed."""
+    table = torch.randn(20, columns, generator=made.random(columns))
+    if kind == "ties":
+        table = (table * 2).round()
+    if kind == "few allowed":
+        table[:, 5:] = -torch.inf
+    if kind == "sorted":
+        table = table.sort(1).values
+    scores, places = best(table, 1 if columns < 1000 else 3)
+    assert torch.equal(scores, table.sort(1, descending=True).values[:, : scores.shape[1]])
+    assert torch.equal(table.gather(1, places), scores)
+    assert all(len(set(row)) == len(row) for row in places.tolist())
 
 
 def test_each_tile_is_asked_for_once_and_none_is_larger_than_agreed(monkeypatch):

@@ -1,4 +1,4 @@
-"""What the switches do to accuracy: digits, LUCIR+DDE, the same seeds with and without each."""
+"""What the switches do to accuracy: ResNet-32 on the digits, the same seeds with and without."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ COURSE: Mapping[str, Any] = {
     "stream": {"sizes": [4, 2, 2, 2]},
     "method": {"name": "lucir", "less_forget": 3},
     "effects": {"colliding": {}, "momentum": {}},
+    "backbone": "resnet32",
     "memory": {"per_class": 5},
+    "training": {"epochs": 8, "batch": 64},
 }
 PLAIN = {"precision": "float32", "kernels": "plain"}
 
