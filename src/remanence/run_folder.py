@@ -59,10 +59,10 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
     """What happened when; lines that a crash has cut are left out, and so is a log that is gone."""
+    if not (folder / "log.jsonl").is_file():  # or a device, which might be read for ever
+        return []
     try:
         lines = (folder / "log.jsonl").read_text("utf-8", errors="replace").splitlines()
-    except FileNotFoundError:
-        return []
     except OSError as error:
         raise FolderError(f"cannot read {folder / 'log.jsonl'}: {error}") from None
     found = [_event(line) for line in lines]

@@ -268,7 +268,13 @@ def test_a_run_of_another_version_names_what_differs(copy: Path, here: Here) -> 
 def test_a_class_that_is_removed_between_runs_is_told_of(tmp_path: Path, here: Here) -> None:
     photographs = photos(tmp_path / "p", "red", "green", "blue", count=8)
     words = ("run", "digits-finetune", "data=folder", f"data.folder={photographs}", "data.size=8")
-    words = (*words, "stream.sizes=1,2", "training.epochs=1", "machine.precision=float32")
+    words = (
+        *words,
+        "stream.base=1",
+        "stream.increment=1",
+        "training.epochs=1",
+        "machine.precision=float32",
+    )
     words = (*words, 'backbone={"name": "convnet", "width": 8}', "memory.per_class=1", "--quiet")
     words = (*words, "machine.threads=1", "--out", str(tmp_path / "run"))
     assert here(*words).code == 0
