@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -77,6 +78,16 @@ def test_without_ray_one_line_says_what_to_install(
     assert "pip install 'remanence[cluster]'" in check_one_line(here(*words), 1)
 
 
+@pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed")
+def test_a_cluster_that_is_not_there_is_said_at_once(here: Here) -> None:
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        words = ("grid", RECIPE, *BRIEF, "--on", f"ray:{address}", "--quiet")
+        line = check_one_line(here(*words), 1)
+    assert f"cannot join the Ray cluster at {address}" in line and "ray start --head" in line
+
+
 def test_the_list_has_every_run_with_its_time_and_runs_none(here: Here) -> None:
     words = ("grid", "digits-lucir", "seed=1,2", *BRIEF, "--speed", "1000", "--list", "--json")
     outcome = here(*words)
@@ -128,9 +139,10 @@ def test_a_worker_that_is_killed_has_a_successor_who_goes_on(
         assert f"{new} new runs; 2 in" in here("reproduce", "--collect", "runs").out
 
 
-def test_a_grid_that_is_stopped_saves_every_run_and_goes_on(here: Here) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_a_grid_that_is_stopped_saves_every_run_and_goes_on(place: str, here: Here) -> None:
     words = ("grid", RECIPE, "seed=1,2", *LONG, "training.epochs=40", "--workers", "1")
-    with started(*words, "--quiet") as process:
+    with started(*words, "--on", place, "--quiet") as process:
         while not list(Path("runs").glob("*/records.jsonl")):
             assert process.poll() is None
             time.sleep(0.02)

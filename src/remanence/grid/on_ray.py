@@ -7,6 +7,8 @@ dies. All that a run needs to go on is in its folder, so that it does, with the 
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +26,7 @@ from remanence.grid.worker import Answer, answer
 
 PATIENCE = 180.0  # seconds; a file system may keep the lock of a dead node for so long
 TIME_TO_SAVE = 60.0
+TIME_TO_ANSWER = 10.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class OnRay:
             }
             try:
                 while pending:
-                    (done,), _ = ray.wait(list(pending), num_returns=1)
+                    done = _next(ray, list(pending))
                     yield pending.pop(done), _answer_of(ray, done)
             finally:
                 _dismiss(ray, list(pending))
@@ -107,6 +110,15 @@ def _live(tree: dict[str, Any], place: Place, threads: int, asker: _Surroundings
     return found
 
 
+def _next(ray: ModuleType, pending: Sequence[Any]) -> Any:
+    try:
+        return ray.wait(pending, num_returns=1)[0][0]
+    except SystemError as error:  # in which Ray wraps what a signal has raised
+        if isinstance(error.__cause__, Interrupted):
+            raise error.__cause__ from None
+        raise
+
+
 def _answer_of(ray: ModuleType, done: Any) -> Answer:
     try:
         found: Answer = ray.get(done)
@@ -134,7 +146,9 @@ def _joined(address: str | None) -> Iterator[ModuleType]:
         import ray
     except ImportError:
         raise RemanenceError("--on ray needs Ray: pip install 'remanence[cluster]'") from None
+    handlers = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
+        _reach(address)
         ray.init(
             address=address, include_dashboard=False, log_to_driver=False, logging_level="error"
         )
@@ -145,7 +159,16 @@ def _joined(address: str | None) -> Iterator[ModuleType]:
             "say --on ray:ADDRESS, or start one with 'ray start --head'"
         ) from None
     try:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)  # Ray has put its own there, under which nothing is saved
         with redirect_stdout(sys.stderr):  # where Ray tells of workers that died
             yield ray
     finally:
         ray.shutdown()
+
+
+def _reach(address: str | None) -> None:
+    """Raise an OSError where nobody listens; Ray itself would try for minutes, and loudly."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), TIME_TO_ANSWER).close()
