@@ -6,6 +6,7 @@ dies. All that a run needs to go on is in its folder, so that it does, with the 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -150,7 +151,10 @@ def _joined(address: str | None) -> Iterator[ModuleType]:
     try:
         _reach(address)
         ray.init(
-            address=address, include_dashboard=False, log_to_driver=False, logging_level="error"
+            address=address,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
         )
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = address or os.environ.get("RAY_ADDRESS", "this machine's")
