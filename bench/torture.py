@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # the last bits of a sum depend on how many share it
@@ -40,26 +40,32 @@ def main() -> int:
     started = time.monotonic()
     where = Path(tempfile.mkdtemp(prefix="torture-", dir=args.where))
     os.environ["XDG_CACHE_HOME"] = str(where / "cache")
-    chance = random.Random(args.seed)
-    found = {"digits": tortured(DIGITS, (args.kills, args.faults), where / "digits", chance).tree()}
-    if args.cifar:
-        words = (*CIFAR, f"data.folder={args.cifar.resolve()}")
-        fewer = (args.kills // 10, args.faults // 10)
-        found["cifar100"] = tortured(words, fewer, where / "cifar100", chance).tree()
-    lost = sum(one["total"]["lost"] for one in found.values())
+    chance, found = random.Random(args.seed), {}
     command = f"python bench/torture.py --kills {args.kills} --faults {args.faults}"
     command += " --cifar FOLDER" if args.cifar else ""
-    _write(args.result, found | surroundings(command, time.monotonic() - started))
+    for name, words, counts in _runs(args):
+        for tally in tortured(words, counts, where / name, chance):
+            found[name] = tally.tree()
+            _write(args.result, found | surroundings(command, time.monotonic() - started))
     print(json.dumps(found, indent=2))
-    if not lost:
-        shutil.rmtree(where)
-    return 1 if lost else 0
+    if any(one["total"]["lost"] for one in found.values()):
+        return 1
+    shutil.rmtree(where)
+    return 0
+
+
+def _runs(args: argparse.Namespace) -> Iterator[tuple[str, Sequence[str], tuple[int, int]]]:
+    """The runs to disturb: name, words, and how many kills and faults of each other kind."""
+    yield "digits", DIGITS, (args.kills, args.faults)
+    if args.cifar:
+        words = (*CIFAR, f"data.folder={args.cifar.resolve()}")
+        yield "cifar100", words, (args.kills // 10, args.faults // 10)
 
 
 def tortured(
     words: Sequence[str], counts: tuple[int, int], where: Path, chance: random.Random
-) -> Tally:
-    """Every kind of fault on one kind of run: so many kills, and so many of each other kind."""
+) -> Iterator[Tally]:
+    """Every kind of fault on one kind of run; what it came to so far, after each kind."""
     where.mkdir(parents=True)
     subject, tally = Subject(words, where / "undisturbed"), Tally()
     end = subject.done(subject.undisturbed)
@@ -77,7 +83,7 @@ def tortured(
     ):
         print(f"{words[0]}: {name} ...", file=sys.stderr, flush=True)
         each()
-    return tally
+        yield tally
 
 
 def _arguments() -> argparse.Namespace:

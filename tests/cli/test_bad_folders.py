@@ -11,6 +11,7 @@ import pytest
 from commands import BRIEF, Here, Outcome, check_one_line, child, contents
 from made_classes import photos
 
+from remanence.core import archive
 from remanence.run_folder import described, read_experiment, read_log
 
 RECIPE = "digits-lucir-dde"
@@ -281,3 +282,14 @@ def test_a_class_that_is_removed_between_runs_is_told_of(tmp_path: Path, here: H
     shutil.rmtree(photographs / "red")
     line = check_one_line(here(*words), 3)
     assert "are not those that" in line and "put back what was there" in line
+
+
+@pytest.mark.parametrize("part", ["network", "lenses", "exemplars"])
+@pytest.mark.parametrize("content", [None, 7, {}, {"head.weights.0": "x"}], ids=str)
+def test_a_checkpoint_that_somebody_forged_is_one_line(
+    part: str, content: object, copy: Path, here: Here
+) -> None:
+    state = archive.load(copy / LEARNER)
+    archive.save(copy / LEARNER, state | {part: content})
+    line = check_one_line(_run(here, copy), 4)
+    assert "what was saved is not of this network" in line

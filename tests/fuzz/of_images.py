@@ -20,6 +20,7 @@ from remanence.data.folder import Folder
 from remanence.photographs.decode import check_header, reduced, square
 
 SIDE = 12
+Entry = tuple[tuple[str, ...], str, bytes]  # where, of which kind, and what is in it
 # Of a file system: no slash, no zero byte.
 NAMES = st.text(
     st.characters(blacklist_characters="/\0", blacklist_categories=["Cs"]), min_size=1, max_size=9
@@ -66,21 +67,18 @@ WITH_TEST = [
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> list[tuple[tuple[str, ...], str, bytes]]:
-    """Up to seven entries: where, of which kind, and what is in them."""
-    top = st.sampled_from(["train", "test", "val", "a", "b", ".hidden"]) | NAMES
-    file = st.sampled_from(["1.jpg", "2.PNG", "3.jpeg", "notes.txt", ".x.jpg"]) | NAMES
-    where = st.lists(top, min_size=1, max_size=3).flatmap(
-        lambda above: file.map(lambda name: (*above, name))
-    )
-    kind = st.sampled_from(
-        ["image", "image", "image", "bytes", "loop", "nowhere", "folder", "pipe"]
-    )
+def trees(draw: st.DrawFn) -> list[Entry]:
+    """Classes as they should be, or none, and up to four entries that are odd."""
+    file = st.sampled_from(["1.jpg", "2.PNG", "notes.txt", ".x.jpg", "a", "b"]) | NAMES
+    above = st.lists(st.sampled_from(["train", "test", "val", "a", "b", ".hidden"]), max_size=3)
+    where = st.builds(lambda folders, name: (*folders, name), above, file)
+    kind = st.sampled_from(["file", "file", "file", "loop", "nowhere", "folder", "pipe"])
     content = st.sampled_from(examples()) | damaged(examples())
-    return draw(st.lists(st.tuples(where, kind, content), max_size=7))
+    odd = draw(st.lists(st.tuples(where, kind, content), max_size=4))
+    return [*draw(st.sampled_from([[], PLAIN, PLAIN, WITH_TEST, WITH_TEST])), *odd]
 
 
-def scans(folder: Path, entries: list[tuple[tuple[str, ...], str, bytes]]) -> None:
+def scans(folder: Path, entries: list[Entry]) -> None:
     """What is taken has images of each class on both sides."""
     root = folder / "data"
     shutil.rmtree(root, ignore_errors=True)
@@ -96,6 +94,8 @@ def scans(folder: Path, entries: list[tuple[tuple[str, ...], str, bytes]]) -> No
 def _put(path: Path, kind: str, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path):
+            return
         if kind == "loop":
             path.symlink_to(path.parent, target_is_directory=True)
         elif kind == "nowhere":

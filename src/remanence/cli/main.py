@@ -108,6 +108,10 @@ def _call(args: argparse.Namespace) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        where = one_line(str(error.filename or "the system"))
+        print(f"remanence: {where}: {error.strerror or error}; choose another", file=sys.stderr)
+        return 4
     return 0
 
 

@@ -8,7 +8,7 @@ import torch
 
 from remanence.augment import augmentation
 from remanence.core import seeds
-from remanence.core.errors import SettingsError
+from remanence.core.errors import FolderError, SettingsError
 from remanence.data.base import Images
 from remanence.engine.readings import Lenses
 from remanence.experiment import Experiment
@@ -89,6 +89,12 @@ class Learner:
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from what was saved."""
-        self.network.load_state_dict(state["network"])
-        self.lenses.load(state["lenses"], self.device)
-        self.exemplars = self.exemplars.load(state["exemplars"])
+        try:
+            self.network.load_state_dict(state["network"])
+            self.lenses.load(state["lenses"], self.device)
+            self.exemplars = self.exemplars.load(state["exemplars"])
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise FolderError(
+                f"what was saved is not of this network, or of another version ({error}): delete "
+                "the folder of the run, or choose another one"
+            ) from None
