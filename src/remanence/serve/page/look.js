@@ -49,5 +49,5 @@ function odds(one) {
 
 function alike(one) {
   const name = one.class.replaceAll("_", "_\u200b"); // a line may end there
-  return make("figure", { title: one.file }, kept(one.hash, ""), make("figcaption", {}, name));
+  return make("figure", { title: `${name}: ${one.file}` }, kept(one.hash, ""), make("figcaption", {}, name));
 }
