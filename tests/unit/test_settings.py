@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from remanence.core.errors import SettingsError
 from remanence.core.settings import (
+    LARGEST,
     AtLeastOne,
     Counts,
     Fraction,
@@ -53,7 +54,7 @@ class Root(Settings):
 LEAVES = st.builds(
     Leaf,
     count=st.integers(1, 10**9),
-    rate=st.none() | st.floats(0, exclude_min=True, allow_infinity=False),
+    rate=st.none() | st.floats(0, LARGEST, exclude_min=True),
     drops=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4).map(tuple),
     sizes=st.lists(st.integers(1, 50), max_size=4).map(tuple),
     kind=st.sampled_from(["left", "right"]),
@@ -63,7 +64,7 @@ ROOTS = st.builds(
     Root,
     leaf=LEAVES,
     share=st.floats(0, 1),
-    weight=st.floats(0, allow_infinity=False),
+    weight=st.floats(0, LARGEST),
     on=st.booleans(),
 )
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=3)
