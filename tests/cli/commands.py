@@ -62,10 +62,14 @@ def child(
     largest_file: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> BaseProcess:
-    """The same in a process that is there at once: its parent has imported torch already."""
+    """The same in a process that is there at once: its parent has imported torch already.
+
+    An earlier test may have started that parent; the environment is that of this test all the same.
+    """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
-    process = context.Process(target=_live, args=(words, errors, largest_file, environment or {}))
+    there = {**os.environ, **(environment or {})}
+    process = context.Process(target=_live, args=(words, errors, largest_file, there))
     process.start()
     return process
 

@@ -39,7 +39,7 @@ def test_what_must_be_said_of_a_method_stands_over_its_rows(here: Here, tmp_path
     for outcome in (ran, shown):
         assert f"ours {caveat}" in outcome.out
     title = (tmp_path / "ours.svg").read_text()  # wrapped, each line a comment of its own
-    assert "<!-- ours [re-implementation from a -->" in title
+    assert "<!-- ours [re-implementation" in title
 
 
 def test_as_json_it_is_what_the_records_come_to(undisturbed: Path, cut: Path, here: Here) -> None:

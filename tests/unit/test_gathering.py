@@ -170,7 +170,7 @@ def test_other_data_are_not_taken_for_those_of_the_run(
 
     monkeypatch.setattr(Digits, "load", other)
     kept = shown(folder).kept
-    assert isinstance(kept, Missing) and "not those of the run" in kept.reason
+    assert isinstance(kept, Missing) and "are not those that" in kept.reason
 
 
 def test_only_the_network_before_is_missing(folder: Path, tmp_path: Path) -> None:
