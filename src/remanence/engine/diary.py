@@ -222,9 +222,10 @@ def _hash(content: bytes) -> str:
 def decided(folder: Path) -> dict[str, Any]:
     """What was left to the machine and decided by an earlier run in this folder, if any was."""
     other = _experiment_of(folder)
-    if other is None:
+    told = other.get("machine") if other else None
+    if not isinstance(told, dict):
         return {}
-    machine = {"kernels": "plain"} | other["machine"]
+    machine = {"kernels": "plain"} | told
     return {name: machine[name] for name in DECIDED if name in machine}
 
 
