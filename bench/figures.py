@@ -72,7 +72,8 @@ def _seconds(folder: dict[str, Any]) -> str:
 
 def _heading(found: dict[str, Any]) -> Iterator[str]:
     where = f"{found['date']}, commit {found['commit']}, {found['machine']}"
-    yield f"`{found['command']}` ({where}, {found['seconds'] // 60} minutes)\n"
+    note = f" {found['note']}." if "note" in found else ""
+    yield f"`{found['command']}` ({where}, {found['seconds'] // 60} minutes).{note}\n"
 
 
 def _read(name: str) -> dict[str, Any]:
